@@ -51,20 +51,26 @@ job() { # name
     echo "  - job_name: $1"
 }
 
-servers() { # name; what all jobs of servers have in common follows from the settings
+servers() { # name, further relabeling; what all jobs of servers have in common follows from the settings
     job "$1"
     sed 's/^/    /' "$SCRAPE_OPTIONS"
+    echo "    relabel_configs:"
+    echo "      - {source_labels: [instance, __address__], regex: ';(.+)', target_label: instance, replacement: \$1}"
+    echo "      - {source_labels: [instance], regex: '$CUT', target_label: __address__, replacement: '$NOWHERE'}"
+    [ $# = 1 ] || echo "      - $2"
 }
 
 jobs() {
     echo "scrape_configs:"
+    # The user's own servers: one file, or as many as they like. They are read again when they change.
+    servers vllm
+    echo "    file_sd_configs:"
+    echo "      - files: [../targets/*.yaml, ../targets/*.json]"
     if runs demo; then
-        servers simulator
+        servers simulator '{target_label: job, replacement: vllm}'
         echo "    http_sd_configs:"
         echo "      - url: http://simulator:8000/targets"
         echo "        refresh_interval: 15s"
-        echo "    relabel_configs:"
-        echo "      - {target_label: job, replacement: vllm}"
     fi
     if runs gpu || runs baseline || runs monitoring; then
         servers stack
@@ -89,7 +95,36 @@ jobs() {
     fi
 }
 
+write() { # Prometheus reads *.yaml, and must not read half of it
+    jobs >"$SCRAPE_FOLDER/stack" && mv "$SCRAPE_FOLDER/stack" "$SCRAPE_FOLDER/stack.yaml"
+}
+
+# Within all limits of a scrape a server can add other series with each one. They stay in memory for up to three hours, and
+# Prometheus has no budget of series for a target. Where there are more than one for BYTES_PER_SERIES of memory, about twice
+# what a series and its share of the rules take, and they grow, the server that added most is scraped no more: it is down.
+NOWHERE=new-series-beyond-the-budget.invalid:80
+CUT=
+budget() { # process id of Prometheus
+    while sleep 15 && kill -0 "$1"; do
+        found=$(promtool query instant http://127.0.0.1:9090 "topk(1, sum by (instance)
+            (sum_over_time(scrape_series_added{instance!~'$CUT'}[30m])) > 0.05 * scalar(max(prometheus_tsdb_head_series)))
+            and on () (prometheus_tsdb_head_series * $BYTES_PER_SERIES > go_gc_gomemlimit_bytes)
+            and on () (increase(prometheus_tsdb_head_series_created_total[2m]) > 0.01 * prometheus_tsdb_head_series)" |
+            sed -n 's/^{instance="\([][A-Za-z0-9._:/-]*\)"} =>.*/\1/p')
+        [ -n "$found" ] || continue
+        CUT="${CUT:+$CUT|}$(printf %s "$found" | sed 's/[].[]/[&]/g')"
+        write
+        echo "start.sh: $found fills the memory with new series: it is scraped no more until Prometheus is started again" \
+            >"/proc/$1/fd/2"
+        kill -HUP "$1"
+    done
+}
+
 runs gpu || runs demo || runs monitoring ||
     fail "COMPOSE_PROFILES=$PROFILES in deploy/.env needs one of gpu, demo, monitoring"
-jobs >"$SCRAPE_FOLDER/stack.yaml"
+write
+(
+    exec </dev/null >/dev/null 2>&1
+    budget $$
+) &
 exec "$@"

@@ -17,6 +17,7 @@ HIGHEST_PORT = 65535
 FORMATS = {
     "RETENTION_TIME": (r"(\d+(ms|[smhdwy]))+", "a duration such as 45d"),
     "RETENTION_SIZE": (r"\d+[KMGTPE]?B", "a size such as 20GB"),
+    "BYTES_PER_SERIES": (r"\d+", "a number of bytes such as 16000"),
     "VLLM_PROBE": ("on|off", "on or off"),
     "GPU_MEMORY_UTILIZATION": (r"0?\.\d*[1-9]\d*|1(\.0*)?", "a share of the memory above 0, at most 1, such as 0.9"),
     "TENSOR_PARALLEL_SIZE": (r"[1-9]\d*", "a number of GPUs"),

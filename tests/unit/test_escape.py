@@ -2,6 +2,7 @@
 
 import ast
 import io
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,12 +24,13 @@ from draftboard.output import (
     Table,
     Text,
     Verbatim,
+    as_json,
     as_markdown,
     columns,
     escape,
     show,
 )
-from support.hostile import CORPUS, every, obeyed_by_a_ci
+from support.hostile import CORPUS, assert_words, every, obeyed_by_a_ci
 
 PIECES = st.sampled_from(
     [
@@ -157,6 +159,13 @@ def test_an_annotation_is_one_line_with_the_title_and_the_message_as_they_are(te
     assert line.isprintable()
     decoded = [part.replace("%3A", ":").replace("%2C", ",").replace("%25", "%") for part in found.groups()]
     assert decoded == [escape.terminal(text)] * 2
+
+
+@given(HOSTILE)
+def test_json_has_the_same_values_and_nothing_that_a_terminal_or_a_ci_obeys(text: str) -> None:
+    written = as_json([text])
+    assert json.loads(written) == [text.encode("utf-8", "replace").decode()]
+    assert_words(written)
 
 
 @given(HOSTILE)

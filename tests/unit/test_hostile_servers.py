@@ -13,19 +13,13 @@ from conftest import ROOT
 from draftboard.cli import main
 from support.command_line import options_of_commands, run
 from support.fake_vllm import FakeVLLM, accepting
-from support.hostile import CORPUS, ENCODABLE, escaped, every, obeyed_by_a_ci
+from support.hostile import CORPUS, ENCODABLE, assert_words, escaped, every, obeyed_by_a_ci
 from support.loopback import Answer, answering, page
 
 BEFORE, AFTER = (ROOT / f"tests/data/v0.32.0-ngram-{name}.prom" for name in ("idle", "load"))
 READABLE = {text for text in ENCODABLE.values() if all(one.isprintable() or one in "\n\r\t" for one in text)}
 """What a page may hold: others are refused as binary."""
-JOINER = "\N{WORD JOINER}"  # Breaks mentions in Markdown.
 LABELS = ("model_name", "engine", "instance", "job", "spec_method", "variant", "method", "host", "reached", "identity")
-
-
-def assert_harmless(printed: str) -> None:
-    assert all(character.isprintable() or character in f"\n{JOINER}" for character in printed)
-    assert not obeyed_by_a_ci(printed)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +48,7 @@ def test_a_report_of_hostile_models_is_words(
     before, after = pages
     code, out, err = run("report", "--before", before, "--after", after, "--method", "ngram", form, capsys=capsys)
     assert (code, err) == (0, "")
-    assert_harmless(out)
+    assert_words(out)
     # Of each model one heading, and no line beside that a server wrote.
     headings = re.findall(r"\(ngram\)", out)
     assert len(headings) == len(READABLE)
@@ -74,7 +68,7 @@ def test_a_doctor_of_hostile_servers_prints_words(pages: tuple[Path, Path], caps
     with answering(page(pages[1].read_bytes())) as place:
         _, out, err = run("doctor", place, "--window", "1s", capsys=capsys)
     assert out, err
-    assert_harmless(out + err)
+    assert_words(out + err)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +116,7 @@ def test_rows_of_a_hostile_prometheus_are_words(command: str, plan: Path, capsys
     data = {"resultType": "vector", "result": rows, "activeTargets": targets, "groups": []}
     with answering(in_json({"status": "success", "data": data})) as place:
         _, out, err = run(*commands(place, plan)[command], capsys=capsys)
-    assert_harmless(out + err)
+    assert_words(out + err)
     assert out or err
 
 
@@ -134,7 +128,7 @@ def test_an_error_of_a_hostile_prometheus_is_one_line(
     with answering(in_json({"status": "error", "errorType": "bad_data", "error": text})) as place:
         code, out, err = run(*commands(place, plan)[command], capsys=capsys)
     assert (code, out) == (2, "")
-    assert_harmless(err)
+    assert_words(err)
     assert len(err.splitlines()) == 1
 
 
@@ -143,7 +137,7 @@ def test_a_redirection_to_a_hostile_address_is_one_line(text: str, capsys: pytes
     with answering(page("", 307, Location=text)) as place:
         code, out, err = run("report", place, "--window", "1s", capsys=capsys)
     assert (code, out) == (2, "")
-    assert_harmless(err)
+    assert_words(err)
     assert len(err.splitlines()) == 1
 
 
@@ -156,7 +150,7 @@ def test_an_error_of_a_server_under_a_sweep_is_words(text: str, capsys: pytest.C
     with answering(FakeVLLM({0.0: accepting(81)}, instead=refuse)) as place:
         code, out, err = run("sweep", place, "--requests", "1", "--temperatures", "0", capsys=capsys)
     assert code
-    assert_harmless(out + err)
+    assert_words(out + err)
 
 
 @pytest.mark.parametrize("text", sorted(filter(None, READABLE)))
@@ -168,4 +162,4 @@ def test_the_model_under_a_sweep_is_words(text: str, capsys: pytest.CaptureFixtu
     with answering(Named({0.0: accepting(81)})) as place:
         _, out, err = run("sweep", place, "--requests", "1", "--temperatures", "0", capsys=capsys)
     assert out + err
-    assert_harmless(out + err)
+    assert_words(out + err)

@@ -1,6 +1,7 @@
 """The start scripts of the stack's containers, run by a shell with a program in place of vLLM."""
 
 import os
+import re
 import shlex
 import stat
 import subprocess
@@ -37,7 +38,7 @@ LOAD = {
     "RATE": "2",
     "RESULT": '{"completed": 10}',
 }
-STACK = {"SPEC_METHOD": "eagle3", "HOST_LABEL": "gpu-1", "VLLM_TARGET": ""}
+STACK = {"SPEC_METHOD": "eagle3", "HOST_LABEL": "gpu-1", "VLLM_TARGET": "", "BYTES_PER_SERIES": "16000"}
 
 
 @pytest.fixture
@@ -222,7 +223,7 @@ def test_server_and_baseline_are_static_targets(folder: Path) -> None:
 
 def test_the_simulator_lists_its_servers_by_http_discovery(folder: Path) -> None:
     assert run("prometheus/start.sh", folder, {**STACK, "PROFILES": "demo"}, "true").returncode == 0
-    assert jobs(folder).keys() == {"simulator"}
+    assert jobs(folder).keys() == {"vllm", "simulator"}
 
 
 def test_an_existing_server_is_the_only_target(folder: Path) -> None:
@@ -272,6 +273,26 @@ def test_an_invalid_variable_is_one_line(folder: Path, variables: dict[str, str]
     assert error in done.stderr
     assert "deploy/.env" in done.stderr
     assert done.stderr.count("start.sh") == 1
+
+
+def program(path: Path, *lines: str) -> None:
+    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def test_a_server_that_fills_the_memory_with_series_is_scraped_no_more(folder: Path) -> None:
+    program(folder / "sleep")
+    program(folder / "promtool", "echo '{instance=\"[2001:db8::5]:8000\"} => 9 @[1]'")
+    program(folder / "prometheus", "trap 'exit 0' HUP", "while :; do :; done")
+    variables = {**STACK, "PROFILES": "monitoring", "VLLM_TARGET": "[2001:db8::5]:8000"}
+    done = run("prometheus/start.sh", folder, variables, "prometheus")
+    assert done.returncode == 0
+    assert "[2001:db8::5]:8000 fills the memory with new series" in done.stderr
+    for job in ("vllm", "stack"):
+        _, cut = jobs(folder)[job]["relabel_configs"]
+        assert re.fullmatch(cut["regex"], "[2001:db8::5]:8000")
+        assert not re.fullmatch(cut["regex"], "[2001:db8::5]:8001")
+        assert cut["target_label"] == "__address__"
 
 
 def test_prometheus_replaces_the_script(folder: Path) -> None:

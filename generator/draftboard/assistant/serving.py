@@ -8,6 +8,7 @@ from draftboard import __version__
 from draftboard.assistant.tools import Tools
 from draftboard.errors import DraftboardError
 from draftboard.extras import optional_module
+from draftboard.output import escape
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -48,6 +49,6 @@ def _answering(tool: Callable[..., str], failure: type[Exception]) -> Callable[.
         try:
             return tool(**given)
         except DraftboardError as error:
-            raise failure(str(error)) from None
+            raise failure(escape.terminal(str(error))) from None
 
     return answer

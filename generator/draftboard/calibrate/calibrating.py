@@ -1,6 +1,7 @@
 """Calibration from windows: ratios at each load, where speculation stops paying, and the settings."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
@@ -13,6 +14,7 @@ from draftboard.calibrate.result import Calibration, Costs, Fragment, Point, Row
 from draftboard.calibrate.windows import BASELINE, Cell, Measured, Window
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
+from draftboard.settings.fields import METHOD_NAME
 
 LEAST = 3  # Windows of a variant at a load.
 _MISFIT = 0.05  # Relative, from which a straight line in L is named as too simple. Heuristic.
@@ -30,7 +32,7 @@ def calibrated(measured: Measured, settings: Settings) -> Calibration:
         for load, length in fitted.lengths.items()
     )
     costs = Costs(fitted.c, fitted.why or None, points, _misfit(rows, fitted) if fitted.c else None)
-    fragment = _fragment(measured.method, costs, settings) if measured.method and points else None
+    fragment = _fragment(measured.method, costs, settings) if points and re.fullmatch(METHOD_NAME[0], measured.method) else None
     return Calibration(
         origin=measured.origin,
         model=measured.model,
@@ -43,7 +45,7 @@ def calibrated(measured: Measured, settings: Settings) -> Calibration:
         stops=tuple(_stop(list(group)) for _, group in groupby(rows, attrgetter("candidate"))),
         costs=costs,
         settings=fragment,
-        notes=(*measured.notes, *dropped, *_notes(costs, fragment, measured.method)),
+        notes=(*measured.notes, *dropped, *_notes(costs, fragment)),
     )
 
 
@@ -162,7 +164,7 @@ def _rounded(number: float) -> float:
     return float(f"{number:.{_DIGITS}g}")
 
 
-def _notes(costs: Costs, fragment: Fragment | None, method: str) -> Iterator[str]:
+def _notes(costs: Costs, fragment: Fragment | None) -> Iterator[str]:
     if costs.not_told_apart and costs.points:
         yield (
             f"c and v are known as a sum only: {costs.not_told_apart}. Break-even at this draft length needs no more; "
@@ -170,7 +172,7 @@ def _notes(costs: Costs, fragment: Fragment | None, method: str) -> Iterator[str
         )
     if fragment:
         yield from _on_fragment(costs, fragment)
-    elif costs.points and not method:
+    elif costs.points:
         yield "No settings: name the drafting method with --method"
     if costs.misfit is not None and costs.misfit > _MISFIT:
         yield (

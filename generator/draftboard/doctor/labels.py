@@ -1,5 +1,6 @@
 """Labels of targets: those that separate servers which rules add up, methods by another spelling, a missing model."""
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -57,13 +58,14 @@ def _blended(client: Client, one: Apart, settings: Settings, time: float) -> Fin
         "scope": _toml(names.scope),
         "with": _toml((*names.scope, one.label)),
         "job": names.job,
-        "job_name": own.get(names.job, ""),
+        "job_name": json.dumps(own.get(names.job, "")),
+        "label_name": json.dumps(one.label),
     }
     return Finding.of("added-up", f"model {known} of job {own.get(names.job, '')}", **words)
 
 
 def _toml(names: Sequence[str]) -> str:
-    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
+    return json.dumps([*names])
 
 
 def _methods(servers: Sequence[Server], settings: Settings) -> Iterator[Finding]:

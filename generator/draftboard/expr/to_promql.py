@@ -198,6 +198,11 @@ def _(node: nodes.Aggregate, scope: Scope) -> str:
 
 
 @to_promql.register
+def _(node: nodes.AtMost, scope: Scope) -> str:
+    return promql.aggregate("topk", names(node.by, scope), str(node.most), to_promql(node.argument, scope))
+
+
+@to_promql.register
 def _(node: nodes.Spread, scope: Scope) -> str:
     share = promql.number(node.share)
     return promql.aggregate("quantile", names(node.by, scope), share, to_promql(node.argument, scope))

@@ -5,6 +5,7 @@ Values of JSON stay as they are: its writer escapes what ends a string.
 """
 
 import re
+from json import dumps
 
 UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
 """Stands for each character that ends a line, moves a cursor, changes the direction of reading, or is invisible."""
@@ -55,7 +56,9 @@ def fence(text: str) -> str:
 
 
 def json(document: str) -> str:
-    """A document in JSON, with the same values, which no CI system obeys where it is printed."""
+    """A document in JSON, with the same values, which no terminal and no CI system obeys where it is printed."""
+    if not document.replace("\n", "").isprintable():
+        document = "".join(one if one.isprintable() or one == "\n" else dumps(one)[1:-1] for one in document)
     return _OBEYED.sub(r"\\u0023", document)
 
 

@@ -20,6 +20,8 @@ def spelled(given: str, settings: Settings) -> str | None:
     """The known method that a text means, whatever its case, hyphens and blanks; None where it means none."""
     if given in (known := known_methods(settings)):
         return given
+    if not re.fullmatch(r"[\w -]*", given):
+        return None
     plain = {plain_spelling(name): name for name in known}
     if (text := plain_spelling(given)) not in plain and text.endswith(_OF_ONE_MODEL) and "_" in given:
         return plain.get(_OF_ONE_MODEL)

@@ -28,7 +28,7 @@ from draftboard.expr.nodes import (
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, SILENCE, Setting
 from draftboard.signals import requests
-from draftboard.signals.presence import REMEMBERED, arriving
+from draftboard.signals.presence import MANY, REMEMBERED, arriving
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_from, good_under
 from draftboard.status import Status
 
@@ -211,13 +211,14 @@ def _distinct(label: str) -> Expr:
     return over_level("count", Aggregate("group", (LEVEL, Labels(label)), lately))
 
 
-_MANY = 50
-"""Values of a label on one server: more than any server has engines or adapters."""
-_added = over_level("sum", Function("avg_over_time", Raw(around.SERIES_ADDED, SILENCE)))
+_scrapes = Raw(around.SERIES_ADDED, RATE_WINDOW)
+_all_but_one = Function("sum_over_time", _scrapes) - Function("max_over_time", _scrapes)
+_added = over_level("sum", _all_but_one / (Function("count_over_time", _scrapes) - 1))
+"""A restart adds all series of a server anew, in one scrape: the largest does not count."""
 
 
 def _due_to(label: str, name: str) -> Expr:
-    churning = _added.combined("and", _distinct(label) > _MANY, _SAME_PROGRAM)
+    churning = _added.combined("and", _distinct(label) > MANY, _SAME_PROGRAM)
     return labelled(churning, "about", name)
 
 
@@ -230,8 +231,8 @@ new_series = Signal(
     name="new_series",
     title="New series per scrape",
     question="Does a server fill the memory of Prometheus?",
-    description="Mean number of series that a scrape of a target adds, and whether models or engines have many names; "
-    "`other` where neither has.",
+    description="Mean number of series that a scrape of a target adds, without the largest, and whether models or "
+    "engines have many names; `other` where neither has.",
     action="List the models that servers may report in stack.scrape.models, or stop scraping the server.",
     unit=Unit.SERIES,
     better=Better.LOWER,

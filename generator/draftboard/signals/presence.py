@@ -3,6 +3,7 @@
 from draftboard.catalogue import Metric, around
 from draftboard.expr.nodes import (
     Aggregate,
+    AtMost,
     Before,
     Carrying,
     Evaluator,
@@ -50,6 +51,10 @@ def _answers(matchers: tuple[Match, ...] = ()) -> Expr:
     return lately & Raw(around.UP, matchers=matchers)  # What left discovery is no target.
 
 
+MANY = 50
+"""Models or engines on one server: more than any has. Further names are invented, and each would be an alert."""
+
+
 def _last(metric: Metric | MetricOfDialect, window: Quantity, chosen_by: Names | None = None) -> Expr:
     return Function("last_over_time", Raw(metric, window, chosen_by=chosen_by))
 
@@ -72,7 +77,7 @@ def _known_by_records() -> Expr:
     # Only across a gap it is also the model that another has replaced.
     before = just_before.combined("or", ever, _SAME_TARGET).combined("or", seen, _SAME_TARGET)
     absent = before.combined("and", Raw(around.UP), _SAME_TARGET).combined("unless", now, _SAME_TARGET)
-    return first_of(now, over_level("group", absent))
+    return AtMost(MANY, (_TARGET,), first_of(now, over_level("group", absent)))
 
 
 known = Signal(

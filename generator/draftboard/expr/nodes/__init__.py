@@ -66,6 +66,7 @@ from draftboard.expr.nodes.series import InWindow, MetricOfDialect, Raw, Window,
 from draftboard.expr.nodes.values import (
     Aggregate,
     AtLeast,
+    AtMost,
     Constant,
     Function,
     Interpolated,

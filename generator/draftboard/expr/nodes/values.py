@@ -92,6 +92,15 @@ def over_level(how: str, argument: Expr, *extra: str) -> Aggregate:
 
 
 @dataclass(frozen=True)
+class AtMost(Expr):
+    """So many of the series with the same labels `by`, each with all its labels. In Prometheus alone."""
+
+    most: int
+    by: Names
+    argument: Expr
+
+
+@dataclass(frozen=True)
 class Spread(Expr):
     """A quantile of the values of all series with the same labels `by`."""
 

@@ -145,7 +145,11 @@ def unpack(source: Path, target: Path) -> tuple[float, float]:
     """Write a recording's samples that rules and panels read as plain text; returns the first and last Unix time."""
     opened = _OPEN.get(source.suffix, open)
     try:
-        with opened(source, "rt", encoding="utf-8") as packed, target.open("w", encoding="utf-8") as plain:
+        # A label may hold a carriage return, which is no end of a line.
+        with (
+            opened(source, "rt", encoding="utf-8", newline="\n") as packed,
+            target.open("w", encoding="utf-8", newline="\n") as plain,
+        ):
             times = set(_copied(packed, plain))
         return min(times), max(times)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
