@@ -20,6 +20,7 @@ case " $* " in
     *" config --services "*) echo "$ENABLED" ;;
     *" --format {{.Service}}"*) echo "$STATES" ;;
     *" logs "*) echo "$LOGS" ;;
+    *" promtool query "*) echo "$KEPT" ;;
     *meta.json*) printf '{\n\t"ulid": "01M8",\n\t"minTime": 0,\n\t"maxTime": %s\n}' "${BLOCK_ENDS-1}" ;;
     *" df "*) echo "Filesystem 1024-blocks Used Available Capacity Mounted on"; echo "$DISK" ;;
     *" up "*) exit "${UP-0}" ;;
@@ -422,7 +423,18 @@ def test_what_ended_at_a_start_says_why(project: Path) -> None:
 
 def test_a_damaged_file_that_was_set_aside_is_named(project: Path) -> None:
     done = ran(project, "up-demo", LOGS="time=now level=INFO\nstart.sh: /alertmanager/nflog was damaged")
-    assert done.stderr.splitlines() == ["stack.py: alertmanager: /alertmanager/nflog was damaged"]
+    assert "stack.py: alertmanager: /alertmanager/nflog was damaged" in done.stderr.splitlines()
+
+
+def test_a_server_that_is_scraped_no_more_is_named(project: Path) -> None:
+    done = ran(project, "up-demo", LOGS="start.sh: gpu-1:8000 fills the memory")
+    assert "stack.py: prometheus: gpu-1:8000 fills the memory" in done.stderr.splitlines()
+
+
+@pytest.mark.parametrize(("kept", "warned"), [("{} => 12.4 @[1]", True), ("", False)])
+def test_a_size_that_holds_fewer_days_than_rules_look_back_is_named(project: Path, kept: str, warned: bool) -> None:
+    said = ran(project, "up", KEPT=kept).stderr
+    assert ("RETENTION_SIZE holds 12 days of samples at their growth so far" in said) is warned
 
 
 @pytest.mark.parametrize(("end", "named"), [(1, False), (4_000_000_000_000, True)])

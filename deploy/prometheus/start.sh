@@ -100,12 +100,13 @@ write() { # Prometheus reads *.yaml, and must not read half of it
 }
 
 # Within all limits of a scrape a server can add other series with each one. They stay in memory for up to three hours, and
-# Prometheus has no budget of series for a target. Where there are more than one for BYTES_PER_SERIES of memory, about twice
-# what a series and its share of the rules take, and they grow, the server that added most is scraped no more: it is down.
+# Prometheus has no budget of series for a target. Where there are more than one for BYTES_PER_SERIES of memory, about three
+# times what a series and its share of the rules take, and they grow, the server that added most is scraped no more: it is
+# down.
 NOWHERE=new-series-beyond-the-budget.invalid:80
 CUT=
 budget() { # process id of Prometheus
-    while sleep 15 && kill -0 "$1"; do
+    while sleep 10 && kill -0 "$1"; do
         found=$(promtool query instant http://127.0.0.1:9090 "topk(1, sum by (instance)
             (sum_over_time(scrape_series_added{instance!~'$CUT'}[30m])) > 0.05 * scalar(max(prometheus_tsdb_head_series)))
             and on () (prometheus_tsdb_head_series * $BYTES_PER_SERIES > go_gc_gomemlimit_bytes)

@@ -17,7 +17,7 @@ HIGHEST_PORT = 65535
 FORMATS = {
     "RETENTION_TIME": (r"(\d+(ms|[smhdwy]))+", "a duration such as 45d"),
     "RETENTION_SIZE": (r"\d+[KMGTPE]?B", "a size such as 20GB"),
-    "BYTES_PER_SERIES": (r"\d+", "a number of bytes such as 16000"),
+    "BYTES_PER_SERIES": (r"\d+", "a number of bytes such as 24000"),
     "VLLM_PROBE": ("on|off", "on or off"),
     "GPU_MEMORY_UTILIZATION": (r"0?\.\d*[1-9]\d*|1(\.0*)?", "a share of the memory above 0, at most 1, such as 0.9"),
     "TENSOR_PARALLEL_SIZE": (r"[1-9]\d*", "a number of GPUs"),
@@ -93,11 +93,16 @@ def check_speculation(found: Mapping[str, str]) -> None:
         raise StackError(f"SPEC_METHOD={label} is not the method of SPEC_CONFIG, {method}: write SPEC_METHOD={method}")
 
 
-def warn_of_retention(found: Mapping[str, str]) -> None:
-    """Say it where rules look back further than samples are kept: error budgets then count too little."""
+def days_read(found: Mapping[str, str]) -> int:
+    """How far rules look back."""
     rules = DEPLOY / (found.get("BUILD_FOLDER") or "..") / "alerts/recording.rules.yaml"
     text = rules.read_text() if rules.is_file() else ""
-    days = max((int(days) for days in re.findall(r"\[(\d+)d[]:]", text)), default=0)
+    return max((int(days) for days in re.findall(r"\[(\d+)d[]:]", text)), default=0)
+
+
+def warn_of_retention(found: Mapping[str, str]) -> None:
+    """Say it where rules look back further than samples are kept: error budgets then count too little."""
+    days = days_read(found)
     kept = found.get("RETENTION_TIME") or KEPT_BY_DEFAULT
     seconds = sum(int(count) * UNITS[unit] for count, unit in re.findall(r"(\d+)(ms|[smhdwy])", kept))
     if seconds < days * DAY:

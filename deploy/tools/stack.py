@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from environment import DEPLOY, StackError, check_variables, warn_of_retention
+from environment import DEPLOY, StackError, check_variables, days_read, warn_of_retention
 
 PROJECT, DEMO_PROJECT = "draftboard", "draftboard-demo"
 DEMO = {"COMPOSE_PROFILES": "demo", "BUILD_FOLDER": ".."}
@@ -35,6 +35,13 @@ RELOADED = {
 }
 # The port in the container of each service that a browser or a client opens.
 PAGES = {"grafana": 3000, "prometheus": 9090, "vllm": 8000, "vllm-baseline": 8000, "simulator": 8000}
+# What Prometheus knew of its own samples lately: how many days a full limit will hold, judged after one day.
+DAYS_KEPT = """'
+    (time() - last_over_time(prometheus_tsdb_lowest_timestamp_seconds[1d])) / 86400
+    * (last_over_time(prometheus_tsdb_retention_limit_bytes[1d]) > 0)
+    / last_over_time(prometheus_tsdb_storage_blocks_bytes[1d]) < {days}
+    and (time() - last_over_time(prometheus_tsdb_lowest_timestamp_seconds[1d])) > 86400
+'"""
 LEAST_FREE = 0.05  # of the disk that holds the samples
 
 
@@ -61,6 +68,8 @@ def main() -> int:
         else:
             check_secrets()
             stack.up(*(["--build"] if asked.demo else []))
+            if not asked.demo:
+                stack.warn_of_size(days_read(found))
     except StackError as error:
         print(f"stack.py: {error}", file=sys.stderr)
         return 2
@@ -113,10 +122,11 @@ class Stack:
                     print(f"stack.py: {name}: {line}", file=sys.stderr)
 
     def warn(self) -> None:
-        """Print what was set aside at a start, and what keeps samples from being stored: a full disk, a clock."""
-        for line in self.run("logs", "--no-log-prefix", "--since", "10m", "alertmanager", read=True).splitlines():
-            if line.startswith("start.sh: "):
-                print(f"stack.py: alertmanager: {line.removeprefix('start.sh: ')}", file=sys.stderr)
+        """Print what was set aside or cut off, and what keeps samples from being stored: a full disk, a clock."""
+        for name in RELOADED:
+            for line in self.run("logs", "--no-log-prefix", "--since", "10m", name, read=True).splitlines():
+                if line.startswith("start.sh: "):
+                    print(f"stack.py: {name}: {line.removeprefix('start.sh: ')}", file=sys.stderr)
         blocks = self.run(
             *("exec", "-T", "prometheus", "sh", "-c", "cat /prometheus/*/meta.json 2>/dev/null || true"), read=True
         )
@@ -133,6 +143,17 @@ class Stack:
             print(
                 f"stack.py: the disk of Prometheus' volume has {free // 1024} MB left. When it is full, no sample is "
                 "stored. Free space, or lower RETENTION_SIZE in deploy/.env",
+                file=sys.stderr,
+            )
+
+    def warn_of_size(self, days: int) -> None:
+        """Say it where the limit by size, at the growth so far, will keep samples for less time than rules look back."""
+        query = f"promtool query instant http://127.0.0.1:9090 {DAYS_KEPT.format(days=days)} || true"
+        printed = self.run("exec", "-T", "prometheus", "sh", "-c", query, read=True)
+        if kept := re.search(r"=> ([\d.]+) @", printed):
+            print(
+                f"stack.py: RETENTION_SIZE holds {float(kept[1]):.0f} days of samples at their growth so far, less than "
+                f"the {days} days that rules look back, such as those on error budgets. Raise it in deploy/.env",
                 file=sys.stderr,
             )
 

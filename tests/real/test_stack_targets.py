@@ -35,7 +35,7 @@ def written(folder: Path, profiles: str, target: str = "") -> None:
         "SPEC_METHOD": "eagle3",
         "HOST_LABEL": "gpu-1",
         "VLLM_TARGET": target,
-        "BYTES_PER_SERIES": "16000",
+        "BYTES_PER_SERIES": "24000",
     }
     script = ["/bin/sh", str(DEPLOY / "prometheus/start.sh"), "true"]
     subprocess.run(script, env=environment, check=True, timeout=30)

@@ -38,7 +38,7 @@ LOAD = {
     "RATE": "2",
     "RESULT": '{"completed": 10}',
 }
-STACK = {"SPEC_METHOD": "eagle3", "HOST_LABEL": "gpu-1", "VLLM_TARGET": "", "BYTES_PER_SERIES": "16000"}
+STACK = {"SPEC_METHOD": "eagle3", "HOST_LABEL": "gpu-1", "VLLM_TARGET": "", "BYTES_PER_SERIES": "24000"}
 
 
 @pytest.fixture
