@@ -61,7 +61,7 @@ def make(project: Path, *words: str, **variables: str) -> subprocess.CompletedPr
         env={"PATH": f"{project}:{os.environ['PATH']}", **started, **variables},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=300,
         check=False,
     )
 

@@ -40,7 +40,7 @@ VARIATIONS = {
 
 def run(tool: str, *arguments: str | Path, within: Path) -> str:
     done = subprocess.run(
-        [program(tool), *arguments], cwd=within, capture_output=True, text=True, check=False, timeout=60
+        [program(tool), *arguments], cwd=within, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -19,7 +19,7 @@ from support.waiting import until
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("drill")]
 
 DRAFTER_BREAKS = str(ROOT / "deploy/demo/drafter-breaks.toml")
-PATIENCE = 90
+PATIENCE = 300
 SPEED = 60
 
 HEALTHY = """

@@ -222,7 +222,7 @@ def test_an_override_beside_the_compose_file_is_read(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     services = json.loads(done.stdout)["services"]
@@ -344,7 +344,7 @@ def test_git_ignores_secrets_and_user_settings() -> None:
         "deploy/built/alerts/alerting.rules.yaml",
     ]
     done = subprocess.run(
-        ["git", "check-ignore", *kept], cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
+        ["git", "check-ignore", *kept], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.stdout.split() == kept
 
@@ -407,7 +407,7 @@ def test_alertmanager_has_the_documented_snapshot_interval(services: dict[str, A
 
 @pytest.mark.parametrize("name", ["prometheus", "alertmanager"])
 def test_the_real_programs_know_all_their_flags(services: dict[str, Any], name: str) -> None:
-    done = subprocess.run([str(program(name)), "--help"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([str(program(name)), "--help"], capture_output=True, text=True, timeout=300, check=False)
     flags = {word.partition("=")[0] for word in services[name]["command"]}
     assert flags
     assert not [flag for flag in flags if not re.search(rf"{re.escape(flag)}[=\s]", done.stdout + done.stderr)]
@@ -425,7 +425,7 @@ def test_compose_lint_finds_nothing(tmp_path: Path) -> None:
         [sys.executable, "-m", "compose_lint", "check", *options, copy],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

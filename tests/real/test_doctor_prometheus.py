@@ -45,7 +45,7 @@ GPU = "".join(
 )
 FAST = {"scrape_interval": "1s", "evaluation_interval": "1s", "window": "1m"}
 CLASSIC = "text/plain; version=0.0.4"
-POLLS, POLL_SECONDS = 600, 0.1
+POLLS, POLL_SECONDS = 3_000, 0.1
 Scraped = tuple[str, dict[str, str]]
 """A page, and the labels of its target."""
 

@@ -18,7 +18,7 @@ from draftboard.settings import Settings
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("drill")]
 
-PATIENCE = 90
+PATIENCE = 300
 # Also the time limit of a scrape: long enough for a loaded machine.
 SCRAPE_INTERVAL = "5s"
 SILENT = "never answers"

@@ -22,7 +22,7 @@ from support.rulefiles import groups, nodes, rule_of
 
 pytestmark = pytest.mark.prometheus
 READ = [metric for metric in CATALOGUE if metric.presence in {Presence.OF_PROMETHEUS, Presence.OF_ALERTMANAGER}]
-PATIENCE, POLL = 30, 0.1
+PATIENCE, POLL = 300, 0.1
 ROUTES = {"route": {"receiver": "none"}, "receivers": [{"name": "none"}]}
 
 

@@ -34,7 +34,7 @@ from support.waiting import until
 
 pytestmark = pytest.mark.prometheus
 
-PATIENCE = 60
+PATIENCE = 300
 POLL = 0.05
 CHANNELS = {severity: ["slack"] for severity in ("critical", "warning", "info")}
 SOON = {"group_wait": "2s", "group_interval": "1s", "group_interval_critical": "1s", "heartbeat_interval": "1s"}
@@ -217,7 +217,7 @@ def another_model(delivery: Delivery, name: str = "other") -> str:
 def test_300_servers_down_are_one_message_that_says_how_many_and_one_more_when_they_are_back(
     configured: Configured,
 ) -> None:
-    delivery = configured()
+    delivery = configured(notify={"group_wait": "8s"})  # A busy machine takes seconds to sort in 300 alerts.
     servers = [down(f"gpu-{number}:8000") for number in range(300)]
     delivery.post(*servers)
     delivery.inbox.until_titles(1)

@@ -18,7 +18,7 @@ from draftboard.prometheus import Client, Server
 
 pytestmark = pytest.mark.prometheus
 
-POLLS = 600
+POLLS = 3_000
 POLL_SECONDS = 0.1
 
 

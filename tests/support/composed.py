@@ -35,7 +35,7 @@ def compose(*arguments: str, env_files: tuple[Path, ...], **variables: str) -> s
         env={**SHELL, **variables},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -73,7 +73,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     data, folder = ROOT / "tests/data", tmp_path_factory.mktemp("reports")
     pages = [f"--{end}={data}/v0.32.0-ngram-pair-{end}.prom" for end in ("before", "after")]
     command = [sys.executable, "-m", "draftboard", "report", *pages, "--window=30s", "--method=ngram", "--json"]
-    text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
     both = folder / "a.json", folder / "b.json"
     for path in both:
         path.write_text(text)

@@ -243,7 +243,7 @@ def test_a_reader_that_has_enough_ends_the_command_as_in_shells() -> None:
 
 def piped(words: list[str], output: IO[str] | int) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "draftboard", *words]
-    return subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    return subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, timeout=300, check=False)
 
 
 def test_python_m_draftboard_is_the_same_command() -> None:

@@ -55,7 +55,7 @@ def registry() -> Iterator[str]:
 
 def pin(file: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(SCRIPT), *options, str(file)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def written(folder: Path, *images: str) -> Path:

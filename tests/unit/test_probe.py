@@ -301,7 +301,7 @@ def test_a_step_that_vllm_reports_to_another_api_server_is_not_counted(probe: An
 def test_two_api_servers_add_up_on_one_page_without_a_label_of_the_process(tmp_path: Path) -> None:
     for _ in range(2):
         environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path), "PYTHONPATH": str(TESTS)}
-        subprocess.run([sys.executable, "-c", SERVERS], env=environment, check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", SERVERS], env=environment, check=True, timeout=300)
     registry = CollectorRegistry()
     MultiProcessCollector(registry, str(tmp_path))
     page = {

@@ -52,7 +52,7 @@ def live(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
 
 def fetched(url: str) -> tuple[int, str, str]:
     """Status, content type and text."""
-    answer = httpx.get(url, timeout=30)
+    answer = httpx.get(url, timeout=300)
     return answer.status_code, answer.headers.get("Content-Type", ""), answer.text
 
 

@@ -72,7 +72,7 @@ def run(script: str, folder: Path, variables: Mapping[str, str], *words: str) ->
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=300,
         check=False,
     )
 
