@@ -116,7 +116,7 @@ budget() { # process id of Prometheus
         CUT="${CUT:+$CUT|}$(printf %s "$found" | sed 's/[].[]/[&]/g')"
         write
         echo "start.sh: $found fills the memory with new series: it is scraped no more until Prometheus is started again" \
-            >"/proc/$1/fd/2"
+            >>"/proc/$1/fd/2"
         kill -HUP "$1"
     done
 }

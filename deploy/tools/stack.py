@@ -147,13 +147,13 @@ class Stack:
             )
 
     def warn_of_size(self, days: int) -> None:
-        """Say it where the limit by size, at the growth so far, will keep samples for less time than rules look back."""
+        """Say it where the limit by size, at the growth so far, will keep fewer days than rules look back."""
         query = f"promtool query instant http://127.0.0.1:9090 {DAYS_KEPT.format(days=days)} || true"
         printed = self.run("exec", "-T", "prometheus", "sh", "-c", query, read=True)
         if kept := re.search(r"=> ([\d.]+) @", printed):
             print(
-                f"stack.py: RETENTION_SIZE holds {float(kept[1]):.0f} days of samples at their growth so far, less than "
-                f"the {days} days that rules look back, such as those on error budgets. Raise it in deploy/.env",
+                f"stack.py: RETENTION_SIZE holds {float(kept[1]):.0f} days of samples at their growth so far, less "
+                f"than the {days} days that rules look back, such as those on error budgets. Raise it in deploy/.env",
                 file=sys.stderr,
             )
 

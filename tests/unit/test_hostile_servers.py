@@ -105,8 +105,11 @@ def in_json(answer: Any) -> Answer:
     return page(json.dumps(answer), Content_Type="application/json")
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["words", "JSON"])
 @pytest.mark.parametrize("command", commands(""))
-def test_rows_of_a_hostile_prometheus_are_words(command: str, plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_of_a_hostile_prometheus_are_words(
+    command: str, form: tuple[str, ...], plan: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = [
         {"metric": {**dict.fromkeys(LABELS, text), "__name__": "vllm:num_requests_running"}, **values}
         for text in CORPUS.values()
@@ -115,7 +118,8 @@ def test_rows_of_a_hostile_prometheus_are_words(command: str, plan: Path, capsys
     targets = [{"labels": dict.fromkeys(LABELS, text), "lastError": text} for text in CORPUS.values()]
     data = {"resultType": "vector", "result": rows, "activeTargets": targets, "groups": []}
     with answering(in_json({"status": "success", "data": data})) as place:
-        _, out, err = run(*commands(place, plan)[command], capsys=capsys)
+        words = [word for word in commands(place, plan)[command] if not form or word != "--markdown"]
+        _, out, err = run(*words, *form, capsys=capsys)
     assert_words(out + err)
     assert out or err
 

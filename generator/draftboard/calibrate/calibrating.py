@@ -32,7 +32,11 @@ def calibrated(measured: Measured, settings: Settings) -> Calibration:
         for load, length in fitted.lengths.items()
     )
     costs = Costs(fitted.c, fitted.why or None, points, _misfit(rows, fitted) if fitted.c else None)
-    fragment = _fragment(measured.method, costs, settings) if points and re.fullmatch(METHOD_NAME[0], measured.method) else None
+    fragment = (
+        _fragment(measured.method, costs, settings)
+        if points and re.fullmatch(METHOD_NAME[0], measured.method)
+        else None
+    )
     return Calibration(
         origin=measured.origin,
         model=measured.model,

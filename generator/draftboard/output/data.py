@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict, TypeAdapter
+from pydantic_core import PydanticSerializationError
 
 from draftboard.output import escape
 
@@ -19,7 +20,12 @@ class Described:
 def as_json(answer: object, indent: int | None = 2) -> str:
     """The result as JSON, on one line with `indent` None."""
     kind: type = type(answer)
-    return escape.json(_adapter(kind).dump_json(answer, indent=indent).decode())
+    adapter = _adapter(kind)
+    try:
+        written = adapter.dump_json(answer, indent=indent).decode()
+    except PydanticSerializationError:  # Half of a character, which UTF-8 cannot hold.
+        written = json.dumps(adapter.dump_python(answer, mode="json"), indent=indent)
+    return escape.json(written)
 
 
 @cache
