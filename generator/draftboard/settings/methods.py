@@ -1,5 +1,7 @@
 """Drafting methods as people write them."""
 
+import re
+
 from draftboard.errors import DraftboardError
 from draftboard.settings.fields import plain_spelling
 from draftboard.settings.model import Settings
