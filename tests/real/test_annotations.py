@@ -62,6 +62,13 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
         *exposed("tried", "f:8000", "ngram", Life(15, MINUTES, 3)),
         *exposed("steady", "g:8000", "eagle3", Life(0, MINUTES, 5)),
     ]
+    samples += [
+        f'draftboard_spec_info{{job="vllm",instance="g:8000",model_name="steady",engine="0",spec_method="eagle3",'
+        f'vllm_version="{"0.33.0" if minute >= 25 else "0.32.0"}",draft_model="{"B" if minute >= 45 else "A"}"}} 1 '
+        f"{START + 60 * minute + second}"
+        for minute in range(MINUTES)
+        for second in range(0, 60, PACE)
+    ]
     samples.sort(key=lambda line: (line.partition("{")[0], line.rpartition(" ")[0].rpartition(" ")[0]))
     path = tmp_path_factory.mktemp("history") / "history.om"
     path.write_text("\n".join([*samples, "# EOF\n"]))
@@ -117,6 +124,10 @@ def test_each_change_is_marked_once_with_what_changed(path: str, step: int, hist
 
     restarts, changes, methods = of("Restarts"), of("Changes of K"), of("New methods")
     of_rolled = ["Restart: rolled mtp"] * 2
+    for name, minute, text in (("version", 25, "Version 0.32.0 -> 0.33.0"), ("drafter", 45, "Drafter A -> B")):
+        (mark,) = of(f"Changes of {name}")
+        assert 0 <= mark.minute - minute <= 2 + step // 60
+        assert mark.text.strip() == f"{text}: steady eagle3"
     assert texts(restarts) == ["Restart: deeper eagle3", *of_rolled, "Restart: shallower eagle3"]
     assert texts(changes) == ["K 1 -> 3: rolled mtp", "K 4 -> 2: shallower eagle3", "K 5 -> 8: deeper eagle3"]
     assert texts(methods) == ["New method or variant: tried ngram"]
@@ -135,6 +146,7 @@ def test_the_command_finds_the_changes_of_k_that_graphs_mark(path: str, history:
         Event(round((change.at - START) / 60), f"K {change.before.k} -> {change.after.k}: {model.model}")
         for model in found.models
         for change in model.changes
+        if "K" in change.what
     }
     marks = {
         Event(minute, text.strip().rpartition(" ")[0]) for minute, text in marked(history, path, "Changes of K", 60)

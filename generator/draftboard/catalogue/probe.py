@@ -5,9 +5,9 @@ from functools import partial
 from draftboard.catalogue.metric import Kind, Metric, Presence
 
 PREFIX = "draftboard_spec_"
-VERSION = "vllm_version"
+VERSION, DRAFTER = "vllm_version", "draft_model"
 RUNS = (
-    *(VERSION, "draft_model", "draft_model_revision", "k_schedule", "model_revision", "model_runner"),
+    *(VERSION, DRAFTER, "draft_model_revision", "k_schedule", "model_revision", "model_runner"),
     *("attention_backend", "quantization", "kv_cache_dtype"),
     *("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel"),
 )

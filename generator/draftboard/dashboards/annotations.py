@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from draftboard.catalogue import serving
+from draftboard.catalogue import probe, serving
+from draftboard.catalogue.probe import named
 from draftboard.dashboards.fields import COLOURS
 from draftboard.dashboards.grafana import GRAFANA
 from draftboard.dashboards.labels import SERIES, label_join
 from draftboard.expr import promql
-from draftboard.expr.nodes import Expr, Raw, over_level
+from draftboard.expr.nodes import LEVEL, Expr, Match, Raw, over_level
+from draftboard.expr.reads import exists
 from draftboard.expr.scope import Level, Scope
 from draftboard.expr.to_promql import promql_of, record_selector
 from draftboard.quantity import EVALUATION, PACE, span_text
@@ -26,6 +28,8 @@ from draftboard.signals.traffic import generation_tokens
 from draftboard.status import Status
 
 _STEP_AGO = "offset $__interval"
+_NAMED = (probe.VERSION, probe.DRAFTER)
+"""Of what engines run, what changes most often; `draftboard history` names all."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,10 @@ def _marks(scope: Scope) -> Iterable[Mark]:
     yield Mark("Restarts", _restarted(scope), "Restart", "blue")
     if current_k.exists(scope.settings):
         yield Mark("Changes of K", _k_changed(scope), "K {{before}} -> {{k}}", purple)
+    if exists(Raw(probe.INFO), scope):
+        for label in _NAMED:
+            text = f"{named(label)} {{{{before}}}} -> {{{{{label}}}}}"
+            yield Mark(f"Changes of {named(label)}", _renamed(label, scope), text[0].upper() + text[1:], purple)
     if scope.settings.labels.variant_labels:
         yield Mark("New methods", _new_arm(scope), "New method or variant", purple)
     alerts, orange = promql_of(firing_alerts, scope), COLOURS[Status.WARN]
@@ -90,6 +98,20 @@ def _changed(number: Expr, how: str, scope: Scope) -> str:
     changed = promql.aggregate("count_values", scope.labels, '"k"', promql.binary(now, how, before))
     was = promql.aggregate("count_values", scope.labels, '"before"', before)
     return promql.binary(changed, "*", was, f"on ({', '.join(scope.labels)}) group_left (before)")
+
+
+def _renamed(label: str, scope: Scope) -> str:
+    """Where what engines run has another name than any that was known last, with the former one as a label."""
+    known = Match(label, "!=", "")
+    labels = (*scope.labels, label)
+    info, earlier = (Raw(probe.INFO, window, (known,), chosen_by=(LEVEL,)) for window in (None, REMEMBERED))
+    now = promql.aggregate("group", labels, promql_of(info, scope))
+    past = f"{promql_of(earlier, scope)} {_STEP_AGO}"
+    was = promql.aggregate("group", labels, promql.call("last_over_time", past))
+    one = promql.aggregate("topk", scope.labels, "1", was)
+    before = promql.call("label_replace", one, '"before"', '"$1"', f'"{label}"', '"(.*)"')
+    matching = f"on ({', '.join(scope.labels)}) group_left (before)"
+    return promql.binary(promql.binary(now, "unless", was), "*", before, matching)
 
 
 def _new_arm(scope: Scope) -> str:
