@@ -14,6 +14,8 @@ from draftboard.history.runs import RUNS, of_effects
 from draftboard.lab.openmetrics import series
 from draftboard.output import as_markdown
 from draftboard.reading import Recorded
+from draftboard.report import document as report_document
+from draftboard.report import report
 from draftboard.settings import Settings
 from draftboard.signals import Scope
 from support.replays import behind
@@ -78,6 +80,8 @@ def test_a_drop_is_told_with_the_mix_the_drafter_and_the_release_that_made_it(tm
     with replayed(source, settings, rules=rules) as replay:
         found = of_past(Recorded(replay.client.url, Duration(7200)), settings, at=end, explain=True)
         said = as_markdown(document(found))
+        later = report(Recorded(replay.client.url, at=START + 60 * (CHANGE + 40)), settings)
+        reported = as_markdown(report_document(later, settings, engines=False))
     (model,) = found.models
     assert model.explanation
     assert abs(model.explanation.at - START - 60 * CHANGE) <= 900
@@ -90,5 +94,9 @@ def test_a_drop_is_told_with_the_mix_the_drafter_and_the_release_that_made_it(tm
     assert "(version 0.32.0 -\\> 0.33.0, drafter A -\\> B; not separable)" in said
     assert "version and drafter changed at once: their effects cannot be separated" in said
     assert "up to 1.2: 10% -\\> 70% of tokens" in said
+    # The report says it where acceptance dropped.
+    assert later.models[0].acceptance_change
+    assert later.models[0].acceptance_change < settings.thresholds.drop
+    assert ": Mean acceptance length fell from 2.91 to 1.45 tokens (-50%): -0.9" in reported
     (change,) = model.changes
     assert change.what == ("vllm_version", "draft_model")

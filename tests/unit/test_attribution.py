@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from draftboard.attribution import Counted, Explanation, Moment, explain, shift
+from conftest import ROOT
+from draftboard.attribution import Counted, Moment, explain, shift
 from draftboard.attribution.mix import mix_of
 from draftboard.attribution.shapley import parts_of
 from draftboard.attribution.state import State, accepted_per_draft
 from draftboard.attribution.steps import step_parts
-from support.faults import FAULTS, sides
+from support.faults import FAULTS, Fault, sides
 
 NUMBERS = st.floats(0.1, 10)
 COUNTS = st.integers(0, 10**6).map(float)
@@ -174,14 +175,16 @@ def test_speculation_that_is_turned_on_is_the_cause() -> None:
     assert found.causes == ("speculation",)
 
 
+def test_the_page_lists_every_simulated_fault_with_its_causes() -> None:
+    page = (ROOT / "docs/commands/history.md").read_text()
+    rows = [f"| {fault.says} | {', '.join(sorted(fault.causes)) or 'nothing clear'} |" for fault in FAULTS]
+    assert "\n".join(["| simulated fault | causes: true, and said |", "|---|---|", *rows, ""]) in page
+    assert f"On the {len(FAULTS)} simulated faults" in page
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.says)
-def test_a_simulated_fault_is_explained_by_its_cause(fault: object) -> None:
-    found = told(fault)
-    assert set(found.causes) == fault.causes  # type: ignore[attr-defined]
-
-
-def told(fault: object) -> Explanation:
-    found = explain(*sides(fault))  # type: ignore[arg-type]
+def test_a_simulated_fault_is_explained_by_its_cause(fault: Fault) -> None:
+    found = explain(*sides(fault))
     assert found
-    return found
+    assert set(found.causes) == fault.causes

@@ -4,43 +4,41 @@ What its pages counted is then told by the report, the records of the page and t
 """
 
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import httpx
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from conftest import Tell, replayed
 from draftboard.alerts import ALERTS
 from draftboard.durations import Duration
 from draftboard.expr.to_promql import promql_of
-from draftboard.lab.openmetrics import series
 from draftboard.output import as_markdown
 from draftboard.reading import Recorded
 from draftboard.report import document, report
 from draftboard.settings import Settings
 from draftboard.signals import Scope, classes
+from support.lensed import (
+    LENS,
+    LENSED,
+    PARTS,
+    REQUESTS,
+    START,
+    USAGE,
+    VARIABLES,
+    ask,
+    ask_many,
+    client_of,
+    recording,
+    sums,
+)
 from support.replays import behind
-from support.vllm_server import KEY, MODEL, PER_REQUEST, SPECULATION, Start, Vllm
-from support.vllm_traffic import AT_A_TIME, PROMPTS
+from support.vllm_server import MODEL, PER_REQUEST, SPECULATION, Start, Vllm
 
 pytestmark = pytest.mark.vllm
 
-USAGE = "--enable-force-include-usage"
-LENS = "--middleware draftboard_probe.Lens"
-VARIABLES = {"DRAFTBOARD_LENS_HEADER": "X-Tenant", "MAX_MODEL_LEN": "2048"}
-TEMPERATURES = (0.0, 1.2)
-TIMES = (1, 32)
-"""How often a prompt repeats its sentence: under and over 1,024 tokens, of which each byte is one."""
-TOKENS = 64
-PARTS, REQUESTS = 12, 16
-"""Pages that are read while requests go on, and the requests of each part: a minute of a recording."""
-START = 1_800_000_000
-LABELS = {"job": "vllm", "instance": "a:8000", "spec_method": "ngram"}
 CLASSES = tuple(f"{temperature}, up to {prompt}" for temperature in ("0", "up to 1.2") for prompt in (1024, 4096))
 VLLM_COUNTERS = {
     "drafts": "vllm:spec_decode_num_drafts_total",
@@ -51,60 +49,10 @@ VLLM_COUNTERS = {
 }
 
 
-def ask(client: httpx.Client, number: int, tenant: str = "", tokens: int = TOKENS) -> None:
-    """Half of the requests are streamed, in each class; no prompt begins as another one does."""
-    temperature, times = TEMPERATURES[number // 2 % 2], TIMES[number // 4 % 2]
-    request: dict[str, Any] = {
-        "model": MODEL,
-        "prompt": f"{number} " + PROMPTS[number % len(PROMPTS)] * times,
-        "max_tokens": tokens,
-        "temperature": temperature,
-        "ignore_eos": True,
-        "stream": bool(number % 2),
-    }
-    headers = {"X-Tenant": tenant or f"tenant {number % 3}"}
-    answer = client.post("/v1/completions", json=request, headers=headers)
-    assert answer.is_success, answer.text
-
-
-def client_of(server: Vllm) -> httpx.Client:
-    return httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {KEY}"}, trust_env=False, timeout=300)
-
-
-def ask_many(server: Vllm, numbers: range) -> None:
-    with client_of(server) as client, ThreadPoolExecutor(AT_A_TIME) as several:
-        list(several.map(lambda number: ask(client, number), numbers))
-
-
-def sums(page: str) -> dict[tuple[str, ...], float]:
-    """Of series of vLLM by name; of those of the lens by name, dimension and class."""
-    found: dict[tuple[str, ...], float] = {}
-    for family in text_string_to_metric_families(page):
-        for sample in family.samples:
-            labels = sample.labels
-            key = (sample.name, labels["dimension"], labels["class"]) if "dimension" in labels else (sample.name,)
-            found[key] = found.get(key, 0.0) + sample.value
-    return found
-
-
-def recording(pages: Sequence[str]) -> Iterator[str]:
-    """What a Prometheus would have scraped, a page a minute."""
-    lines: dict[str, list[str]] = {}
-    for minute, page in enumerate(pages):
-        for family in text_string_to_metric_families(page):
-            for sample in family.samples:
-                if sample.name.startswith(("vllm:", "draftboard_")) and not sample.name.endswith("_created"):
-                    name = series(sample.name, {**sample.labels, **LABELS})
-                    lines.setdefault(name, []).append(f"{name} {sample.value} {START + 60 * minute}\n")
-    for name in sorted(lines):
-        yield from lines[name]
-    yield "# EOF\n"
-
-
 @pytest.fixture(scope="module")
 def pages(start: Start) -> Iterator[tuple[Vllm, list[str]]]:
     """A server with lens and probe, and its pages while it was asked."""
-    with start("lens", SPECULATION, f"{PER_REQUEST} {USAGE} {LENS}", variables=VARIABLES) as server:
+    with start("lens", SPECULATION, LENSED, variables=VARIABLES) as server:
         read = [server.page()]
         for part in range(PARTS):
             ask_many(server, range(part * REQUESTS, (part + 1) * REQUESTS))
