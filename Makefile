@@ -16,6 +16,7 @@ ITSELF := $(BIN)/pip install --quiet --no-compile --no-deps --no-build-isolation
 TOOLS := .tools
 # Grafana's published front end: what npm installs for tests/grafana, and the browser that runs it.
 GRAFANA := tests/grafana/node_modules/.package-lock.json
+OLDER_GRAFANA := $(patsubst %/package-lock.json,%/node_modules/.package-lock.json,$(wildcard tests/grafana/versions/*/package-lock.json))
 CHROMIUM ?= chromium
 # Models of Kubernetes and its operators, in a folder of their own: they bring a plugin that every run of pytest would load.
 KUBERNETES := $(TOOLS)/kubernetes/.installed
@@ -99,7 +100,7 @@ test-wheel: $(VENV)/.dev $(FETCHED) $(FETCHED_COMPOSE) ## Install the wheel and 
 test-dist: $(VENV)/.dist $(FETCHED) check-chromium $(GRAFANA) build/dist/SHA256SUMS ## Check the files of build/dist
 	$(BIN)/pytest tests/dist
 
-test-grafana: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) ## Check dashboards in Grafana's own front end
+test-grafana: $(VENV)/.dev $(FETCHED) check-chromium $(GRAFANA) $(OLDER_GRAFANA) ## Check dashboards in Grafana's own front end
 	$(BIN)/pytest tests/grafana
 
 test-kubernetes: $(VENV)/.dev $(KUBERNETES) ## Check the Helm chart with its readers' models
@@ -225,7 +226,7 @@ endif
 tools: $(FETCHED) $(FETCHED_COMPOSE) ## Fetch Prometheus, Alertmanager and Docker Compose
 
 clean: ## Remove .venv, .tools and all caches
-	rm -rf $(VENV) .venv-vllm $(TOOLS) build tests/grafana/node_modules tests/grafana/dist
+	rm -rf $(VENV) .venv-vllm $(TOOLS) build tests/grafana/node_modules tests/grafana/versions/*/node_modules tests/grafana/dist
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .mutation_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -268,8 +269,8 @@ $(VENV)/.docs: $(VENV)/.dev
 	$(INSTALL) --group docs
 	@touch $@
 
-$(GRAFANA): tests/grafana/package-lock.json
-	cd tests/grafana && npm ci
+$(GRAFANA) $(OLDER_GRAFANA): %/node_modules/.package-lock.json: %/package-lock.json
+	cd $* && npm ci
 	@touch $@
 
 $(TOOL)/prometheus $(TOOL)/alertmanager $(TOOL)/docker-compose $(TOOL)/victoria-metrics: deploy/tools/fetch.py

@@ -158,7 +158,6 @@ local inJson(text) =
     'rules.window': number(rules.window),
     'span:(rules.evaluation_interval * 2)': span((rules.evaluation_interval * 2)),
     'span:(rules.evaluation_interval * 3)': span((rules.evaluation_interval * 3)),
-    'span:(rules.remember + std.min(rules.remember, std.floor(dashboards.time_range / 2)))': span((rules.remember + std.min(rules.remember, std.floor(dashboards.time_range / 2)))),
     'span:(rules.window * 12)': span((rules.window * 12)),
     'span:(rules.window * 2)': span((rules.window * 2)),
     'span:(rules.window * 3)': span((rules.window * 3)),

@@ -1,29 +1,76 @@
-// Bundles the page into dist/. Takes about ten seconds, so it is left out where nothing is newer than the bundle.
+// Bundles the page into dist/, with the packages of one version of Grafana. Takes about ten seconds, so it is left out
+// where nothing is newer than the bundle. Without a version it has the packages beside this file, those of the newest.
 import * as esbuild from 'esbuild';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
-const BUNDLE = path.join(HERE, 'dist/page.js');
+const STUBS = path.join(HERE, 'src/stubs');
+const BEFORE_LOGGERS = ['10.4', '11.6', '12.0', '12.2'];
+const BEFORE_NEW_TABLE = ['10.4', '11.6'];
 
-function sources() {
+/** The folder with a version's node_modules. */
+export const packagesOf = (version) => (version ? path.join(HERE, 'versions', version) : HERE);
+/** The folder of a version's bundle. */
+export const bundleOf = (version) => path.join(HERE, 'dist', version ?? '');
+
+function sources(version) {
   const inside = fs.readdirSync(path.join(HERE, 'src'), { recursive: true }).map((name) => path.join(HERE, 'src', name));
-  return [...inside, path.join(HERE, 'package-lock.json'), fileURLToPath(import.meta.url)];
+  return [...inside, path.join(packagesOf(version), 'package-lock.json'), fileURLToPath(import.meta.url)];
 }
 
-function isFresh() {
-  return fs.existsSync(BUNDLE) && sources().every((one) => fs.statSync(one).mtimeMs < fs.statSync(BUNDLE).mtimeMs);
+function isFresh(version) {
+  const bundle = path.join(bundleOf(version), 'page.js');
+  return fs.existsSync(bundle) && sources(version).every((one) => fs.statSync(one).mtimeMs < fs.statSync(bundle).mtimeMs);
 }
 
-export async function build() {
-  if (isFresh()) {
+const ours = ({ importer }) => !importer.includes('node_modules');
+
+/** What our sources import comes from the version's packages; what these lack, or ship broken, from elsewhere. */
+function packages(version) {
+  const again = {};
+  const own = (build) => (given) =>
+    given.pluginData !== again && ours(given) && given.kind !== 'entry-point'
+      ? build.resolve(given.path, { resolveDir: packagesOf(version), kind: given.kind, pluginData: again })
+      : undefined;
+  // Packages that name files of others without their ending, which `exports` has refused since.
+  const ended = (build) => (given) =>
+    given.pluginData === again
+      ? undefined
+      : build.resolve(`${given.path}.js`, { resolveDir: given.resolveDir, kind: given.kind, pluginData: again });
+  return {
+    name: 'packages of a version',
+    setup(build) {
+      if (BEFORE_LOGGERS.includes(version)) {
+        build.onResolve({ filter: /^@grafana\/runtime\/unstable$/ }, () => ({ path: path.join(STUBS, 'loggers.ts') }));
+      }
+      if (BEFORE_NEW_TABLE.includes(version)) {
+        build.onResolve({ filter: /^@grafana\/ui\/unstable$/ }, (given) =>
+          ours(given) ? { path: path.join(STUBS, 'old-table.tsx') } : undefined
+        );
+      }
+      if (version === '12.0') {
+        // Its modules lack exports that others import.
+        build.onResolve({ filter: /^@grafana\/ui(\/unstable)?$/ }, (given) => {
+          const file = given.path.endsWith('unstable') ? 'unstable.cjs' : 'index.cjs';
+          return { path: path.join(packagesOf(version), 'node_modules/@grafana/ui/dist/cjs', file) };
+        });
+      }
+      build.onResolve({ filter: /^(@grafana\/schema|systemjs)\/dist\/.*(?<!\.js)$/ }, ended(build));
+      build.onResolve({ filter: /^[^./]/ }, own(build));
+    },
+  };
+}
+
+export async function build(version) {
+  if (isFresh(version)) {
     return;
   }
   await esbuild.build({
     absWorkingDir: HERE,
     entryPoints: ['src/page.tsx'],
-    outfile: BUNDLE,
+    outfile: path.join(bundleOf(version), 'page.js'),
     bundle: true,
     format: 'iife',
     jsx: 'automatic',
@@ -38,5 +85,6 @@ export async function build() {
       '@grafana/assistant': './src/stubs/assistant.ts',
       '@grafana/plugin-compat/datasources': './src/stubs/plugin-compat.ts',
     },
+    plugins: version ? [packages(version)] : [],
   });
 }

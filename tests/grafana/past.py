@@ -38,6 +38,7 @@ class Story:
 
 EVERYTHING = Story(HERE / "past.toml", 15)
 FLEET = Story(HERE / "fleet.toml", 60)
+STORIES = Story(HERE / "stories.toml", 60)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 // Shows dashboards in Chromium, one after the other: `node run.mjs jobs.json`. Of each view it writes what the page tells
 // (NAME.json) and, where asked for, a picture (NAME.png). jobs.json:
-//   {chromium, prometheus, out, views: [{name, file, width, theme, from, to, expanded, search?, picture?}]}
+//   {chromium, prometheus, out, version?, views: [{name, file, width, theme, from, to, expanded, search?, picture?}]}
 import fs from 'node:fs';
 import path from 'node:path';
 import puppeteer from 'puppeteer-core';
@@ -67,8 +67,8 @@ async function show(browser, url, view, out) {
 }
 
 const jobs = JSON.parse(fs.readFileSync(process.argv[2], 'utf8'));
-await build();
-const server = await serve(jobs.prometheus);
+await build(jobs.version);
+const server = await serve(jobs.prometheus, jobs.version);
 const browser = await puppeteer.launch({
   executablePath: jobs.chromium,
   protocolTimeout: PATIENCE,

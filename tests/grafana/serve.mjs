@@ -4,9 +4,10 @@ import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundleOf, packagesOf } from './build.mjs';
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
-const ICONS = path.join(HERE, 'node_modules/@grafana/ui/dist/public/img/icons');
+const ICONS = 'node_modules/@grafana/ui/dist/public/img/icons';
 const TYPES = { '.css': 'text/css', '.html': 'text/html', '.js': 'text/javascript', '.svg': 'image/svg+xml' };
 
 async function bodyOf(request) {
@@ -23,13 +24,18 @@ async function asked(prometheus, address, request, body) {
   return { status: answer.status, text: await answer.text() };
 }
 
-function fileOf(address) {
+function fileOf(address, version) {
   const icon = address.match(/img\/icons\/(.*)$/);
-  const file = icon ? path.join(ICONS, icon[1]) : path.join(HERE, address === '/' ? 'index.html' : address);
+  const bundle = address.match(/^\/dist\/(page\..*)$/);
+  const file = icon
+    ? path.join(packagesOf(version), ICONS, icon[1])
+    : bundle
+      ? path.join(bundleOf(version), bundle[1])
+      : path.join(HERE, address === '/' ? 'index.html' : address);
   return file.startsWith(HERE) && fs.existsSync(file) && fs.statSync(file).isFile() ? file : undefined;
 }
 
-export async function serve(prometheus) {
+export async function serve(prometheus, version) {
   const answers = new Map();
   const server = http.createServer(async (request, response) => {
     const url = new URL(request.url, 'http://127.0.0.1');
@@ -44,7 +50,7 @@ export async function serve(prometheus) {
       response.writeHead(status, { 'content-type': 'application/json' }).end(text);
       return;
     }
-    const file = fileOf(decodeURIComponent(url.pathname));
+    const file = fileOf(decodeURIComponent(url.pathname), version);
     if (!file) {
       response.writeHead(404).end();
       return;

@@ -54,9 +54,9 @@ def chromium() -> str:
 
 
 def show(
-    views: Sequence[View], files: Mapping[str, str], past: Past, folder: Path, *, pictures: bool
+    views: Sequence[View], files: Mapping[str, str], past: Past, folder: Path, *, pictures: bool, version: str = ""
 ) -> Iterator[View]:
-    """Open each in the browser; JSON and pictures stay in the folder."""
+    """Open each in the browser, with a version of Grafana's packages or the newest; JSON and pictures stay there."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in {view.path for view in views}:
         (folder / Path(path).name).write_text(files[path])
@@ -64,6 +64,7 @@ def show(
         "chromium": chromium(),
         "prometheus": past.url,
         "out": str(folder),
+        "version": version or None,
         "views": [_job(view, past, folder, pictures=pictures) for view in views],
     }
     (folder / "jobs.json").write_text(json.dumps(jobs))

@@ -28,7 +28,7 @@ from draftboard.expr.to_promql import promql_of
 from draftboard.expr.vector import Labels, Vector
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import load
-from draftboard.signals import ALL, Signal, overview
+from draftboard.signals import ALL, Signal, next_steps, overview
 from draftboard.signals.absence import gone, replicas_missing
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.capacity import queue_growth, queue_wait
@@ -88,7 +88,7 @@ LONGER_THAN_A_WINDOW: set[Signal] = {
 REST_ON_THEM = {
     *overview.ENGINES.values(),
     *overview.MODELS.values(),
-    *(overview.next_step, overview.next_k, overview.next_gain),
+    *(next_steps.next_step, next_steps.next_gain),
     *OF_HEALTH,
 }
 SPEEDUPS = ("loses", "even", "pays")
@@ -262,7 +262,7 @@ CASES = [
     for level in signal.levels
     if signal not in LONGER_THAN_A_WINDOW | REST_ON_THEM | {best_k, cost_of_tokens}  # Counts know no hour.
 ]
-MADE_OF_VERDICTS = {advice, health, overview.next_step, *overview.MODELS.values()}
+MADE_OF_VERDICTS = {advice, health, next_steps.next_step, *overview.MODELS.values()}
 """From raw series, each takes Prometheus ten seconds of a processor or more."""
 PARAMETERS = [
     pytest.param(

@@ -7,6 +7,7 @@ from typing import Any
 from draftboard.dashboards import fields, leads
 from draftboard.dashboards.grafana import override
 from draftboard.dashboards.labels import label_join, label_replace
+from draftboard.dashboards.texts import TEXTS
 from draftboard.dashboards.transformations import value_of
 from draftboard.expr import promql
 from draftboard.expr.scope import Scope
@@ -21,13 +22,13 @@ SHOWN = "Model"
 """Label that holds the model's name without its organisation; with a capital, so that Prometheus sorts by it first."""
 _NOWHERE = {"viz": True, "legend": False, "tooltip": False}
 _LINK = "link"  # Label that holds the values of a dashboard's variables, as they stand in an address.
+_DRAFTS = "drafts"  # Label that holds method and variant.
 # In pixels: a letter of Grafana's font, the space beside a text, and that of a head with the arrow of sorting.
-_LETTER, _SPACE, _HEAD_LETTER, _HEAD_SPACE = 6.7, 20, 6.6, 32
+_LETTER, _SPACE, _HEAD_LETTER, _HEAD_SPACE = 6.7, 20, 6.6, 24
 _NUMBER, _AGE, _LABEL = 7, 10, 11  # Letters of a usual number with its unit, of an age such as 59 minutes, of a label.
 # Of labels with longer or shorter values, or with longer heads.
-_LETTERS_OF = {"slo": 21, "instance": 18, "engine": 4, "kv_cache_max_concurrency": 28}
-_MODEL, _MODEL_OF_ENGINE, _GAUGE = 230, 166, 136  # Beside the names of its engine there is less room.
-_MOST_TIMES = 4.0  # End of a gauge of speedups; the number stands beside it.
+_LETTERS_OF = {"slo": 21, "instance": 18, "engine": 4, "kv_cache_max_concurrency": 28, _DRAFTS: 12}
+_MODEL = 140
 
 
 def of_model(expr: str, scope: Scope) -> str:
@@ -38,30 +39,48 @@ def of_model(expr: str, scope: Scope) -> str:
 def row(signal: Signal, scope: Scope, heads: Iterable[str], pages: Mapping[str, str]) -> str:
     """A signal with the labels that a row shows and the link to its dashboards, in which an absent label is empty.
 
-    Health also names the page that explains it, by `pages`, their uids.
+    Health also names the page that explains it, by `pages`, their uids; texts stand in a label of their own.
     """
-    linked = tuple(label for label in scope.settings.labels.filters if label in scope.labels)
+    names = scope.settings.labels
+    linked = tuple(label for label in names.filters if label in scope.labels)
     address = "&".join(f"var-{label}=${number}" for number, label in enumerate(linked, start=1))
-    expr, led = promql_of(signal, scope), signal is health and pages
-    joined = label_join(
-        _with_short_name(leads.with_page(expr, scope.labels, pages) if led else expr, scope), _LINK, ";", *linked
+    expr, also = promql_of(signal, scope), [*heads, _LINK]
+    if pages and signal is health:
+        expr = leads.with_page(expr, scope.labels, pages)
+        also.append(leads.PAGE)
+    elif pages and signal in TEXTS:
+        expr = TEXTS[signal].promql(scope)
+        also.append(TEXTS[signal].label)
+    expr = _with_short_name(expr, scope)
+    if _DRAFTS in also:
+        expr = label_join(expr, _DRAFTS, " ", *names.variant_labels[:2])
+    labelled = label_replace(
+        label_join(expr, _LINK, ";", *linked), _LINK, address, _LINK, ";".join(["(.*)"] * len(linked))
     )
-    labelled = label_replace(joined, _LINK, address, _LINK, ";".join(["(.*)"] * len(linked)))
-    also = (_LINK, leads.PAGE) if led else (_LINK,)
-    return promql.aggregate("max", (*heads, *also), labelled)
+    return promql.aggregate("max", also, labelled)
 
 
 def _with_short_name(expr: str, scope: Scope) -> str:
     return label_replace(expr, SHOWN, "$1", scope.settings.labels.model_name, "(?:.*/)?(.+)")
 
 
-def row_heads(level: Collection[str], own: Iterable[str], settings: Settings) -> dict[str, str]:
-    """Heads of the columns that hold labels, in their order; those of the scope only where the level has them."""
+def row_heads(level: Collection[str], own: Iterable[str], settings: Settings, *, one_model: bool) -> dict[str, str]:
+    """Heads of the columns that hold labels, in their order; those of the scope only where the level has them.
+
+    Rows of one model are its variants; elsewhere method and variant stand in one column.
+    """
     of = settings.labels
-    heads = {label: _titled(label) for label in (of.instance, of.engine)}
-    heads |= {of.spec_method: "Method", of.variant: "Variant", **{label: _titled(label) for label in of.scope}}
-    of_level = {label: head for label, head in heads.items() if label in level}
-    return {SHOWN: SHOWN} | of_level | {label: _titled(label) for label in own}
+    if one_model:
+        return {label: head for label, head in _variants(settings).items() if label in level}
+    engine, scope = (
+        {label: _titled(label) for label in labels if label in level} for labels in ((of.instance, of.engine), of.scope)
+    )
+    drafts = {_DRAFTS: "Method"} if of.variant_labels else {}
+    return {SHOWN: SHOWN} | engine | drafts | scope | {label: _titled(label) for label in own}
+
+
+def _variants(settings: Settings) -> dict[str, str]:
+    return {settings.labels.spec_method: "Method", settings.labels.variant: "Variant"}
 
 
 def _titled(label: str) -> str:
@@ -72,7 +91,7 @@ def _titled(label: str) -> str:
 def engine_heads(signal: Signal, settings: Settings) -> dict[str, str]:
     """Heads of the labels of an engine's series, which has its method but no model."""
     of = settings.labels
-    heads = {of.spec_method: "Method", of.variant: "Variant"}
+    heads = _variants(settings)
     own = {label: _titled(label) for label in signal.by}
     # Where the signal names a method, too, the label keeps its name.
     of_level = {label: head for label, head in heads.items() if head not in own.values()}
@@ -99,15 +118,15 @@ def _is_worse_above(signal: Signal) -> bool:
     return signal.unit is not Unit.CODE and signal.better is not Better.HIGHER
 
 
-def of_labels(heads: Mapping[str, str], link: Sequence[dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
-    """Columns of labels: an absent one is empty, and the model's name has the link."""
-    first = SHOWN if SHOWN in heads else next(iter(heads))
-    least = _MODEL if settings.labels.instance not in heads and first == SHOWN else _MODEL_OF_ENGINE
+def of_labels(heads: Mapping[str, str], link: Sequence[dict[str, Any]], pages: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Columns of labels: an absent one is empty, and the model's name has the link; helpers are hidden."""
+    helpers = (_LINK, leads.PAGE) if pages else (_LINK,)
+    first = next(iter(heads))
     return [
         fields.TEXT_AS_IT_IS,
-        override("byName", heads[first], links=link, custom_minWidth=least, custom_wrapText=True),
+        override("byName", heads[first], links=link, custom_minWidth=_MODEL, custom_wrapText=True),
         *label_widths({label: head for label, head in heads.items() if label != first}),
-        *(override("byName", helper, custom_hideFrom=_NOWHERE, custom_hidden=True) for helper in (_LINK, leads.PAGE)),
+        *(override("byName", helper, custom_hideFrom=_NOWHERE, custom_hidden=True) for helper in helpers),
     ]
 
 
@@ -122,7 +141,11 @@ def links(lead: tuple[str, str] | None) -> list[dict[str, Any]]:
 def label_widths(heads: Mapping[str, str]) -> list[dict[str, Any]]:
     """Widths of columns that hold labels."""
     return [
-        override("byName", head, custom_width=max(_wide(head), wide_enough(_LETTERS_OF.get(label, _LABEL))))
+        override(
+            *("byName", head),
+            custom_width=max(_wide(head), wide_enough(_LETTERS_OF.get(label, _LABEL))),
+            **({"custom_wrapText": True} if label == _DRAFTS else {}),
+        )
         for label, head in heads.items()
     ]
 
@@ -131,34 +154,43 @@ def of_signal(
     signal: Signal,
     settings: Settings,
     *,
-    gauge: bool = False,
     filled: bool = False,
     plain: bool = False,
     links: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """A column shows values as its signal does: with the colour as background, as a gauge, or in the text."""
+    """A column shows values as its signal does: with the colour as background, or in the text."""
     shown, head = fields.defaults(signal, settings, fields.IN_CELLS), heading(signal, settings)
     coloured = fields.has_steps(signal, settings) and not plain
     if filled:
         shown = fields.defaults(signal, settings, fields.ON_TILES | {Status.GOOD: fields.IN_STATES[Status.GOOD]})
         cell: dict[str, Any] = {"type": "color-background", "mode": "basic"}
-    elif gauge:
-        shown = fields.defaults(signal, settings) | {"max": _MOST_TIMES}
-        cell = {"type": "gauge", "mode": "basic", "valueDisplayMode": "text"}
     else:
         cell = {"type": "color-text" if coloured else "auto"}
-    bounds = ("min", "max") if gauge else ()
-    properties = {key: shown[key] for key in ("unit", "thresholds", "decimals", *bounds) if key in shown}
+    properties = {key: shown[key] for key in ("unit", "thresholds", "decimals") if key in shown}
     properties["mappings"] = [*shown["mappings"], *fields.no_sample("text")]
-    if gauge or coloured:
+    if coloured:
         properties["color"] = {"mode": "thresholds"}
     if links:
         properties["links"] = links
     if signal.unit is Unit.CODE:
         properties["custom_align"] = "center" if filled else "left"
-    letters = max((len(code.says) for code in signal.codes), default=_AGE if signal.unit is Unit.AGE else _NUMBER)
-    width = _GAUGE if gauge else max(_wide(head), wide_enough(letters))
-    return override("byName", head, custom_cellOptions=cell, custom_width=width, **properties)
+    if signal in TEXTS:
+        properties["custom_wrapText"] = True
+    return override("byName", head, custom_cellOptions=cell, custom_width=_width(signal, head), **properties)
+
+
+def fields_of(signals: Mapping[str, Signal], pages: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The field that a column shows, by reference; and the values beside those that are texts."""
+    texts = {ref: TEXTS[signal].label for ref, signal in signals.items() if pages and signal in TEXTS}
+    return {ref: texts.get(ref, value_of(ref)) for ref in signals}, [value_of(ref) for ref in texts]
+
+
+def _width(signal: Signal, head: str) -> int:
+    if signal in TEXTS:
+        letters = TEXTS[signal].letters
+    else:
+        letters = max((len(code.says) for code in signal.codes), default=_AGE if signal.unit is Unit.AGE else _NUMBER)
+    return max(_wide(head), wide_enough(letters))
 
 
 def _wide(head: str) -> int:

@@ -84,7 +84,8 @@ class Context:
         """A signal of the first models, their labels joined to one, so that each model is one series of a chart."""
         scope = self.scope(Level.MODEL, instant=instant)
         identifying, common = self._labels(Level.MODEL)
-        joined = label_join(self.lines.of(signal, scope), SERIES, " ", *identifying, *common)
+        series = self.lines.now(signal, scope) if instant else self.lines.of(signal, scope)
+        joined = label_join(series, SERIES, " ", *identifying, *common)
         pattern, replacement = SHORT_NAME
         return label_replace(joined, SERIES, replacement, SERIES, pattern)
 

@@ -134,6 +134,7 @@ def importable(document: dict[str, Any]) -> dict[str, Any]:
     chosen = {"current": {"selected": True, "text": f"${{{_INPUT}}}", "value": f"${{{_INPUT}}}"}}
     variables = [one | (chosen if one["type"] == "datasource" else {}) for one in document["templating"]["list"]]
     return document | {
+        "editable": True,
         "__elements": {},
         "__inputs": [source.to_json_data()],
         "__requires": _required(document),

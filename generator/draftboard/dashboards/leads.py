@@ -7,12 +7,12 @@ from draftboard.dashboards.labels import label_replace
 from draftboard.dashboards.lines import RANK
 from draftboard.expr import promql
 from draftboard.settings import Settings
-from draftboard.signals import FAMILIES, Signal, overview
+from draftboard.signals import FAMILIES, Signal, next_steps
 from draftboard.signals.health import HEALTH, health
 
 PAGE = "page"
 """Label that holds the uid of the page that explains a model's health."""
-OF_EACH_ROW = (health, overview.next_step)
+OF_EACH_ROW = (health, next_steps.next_step)
 _OF_FAMILIES = {
     "speculation": ("depth", "Up to which position are its drafts accepted?"),
     "requests": ("capacity", "How full is its KV cache, and do requests wait?"),
@@ -28,7 +28,7 @@ _OF_HEALTH = {
     **dict.fromkeys(("few drafts", "idle", "off", "starting"), _SERVERS),
     **dict.fromkeys(("requests fail", "critical", "warning"), _USERS),
     "users wait": "capacity",
-    **dict.fromkeys(("costs more", "not drafting", "about even", "pays"), "depth"),
+    **dict.fromkeys(("costs more", "not drafting", "about even", "pays", "not measured"), "depth"),
 }
 
 

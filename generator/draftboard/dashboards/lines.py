@@ -19,11 +19,15 @@ from draftboard.signals.states import state
 from draftboard.signals.traffic import drafts, generation_tokens
 
 RANK = "Health"
-"""Label that holds the health at the end of the time range; with a capital, so that Prometheus sorts by it."""
+"""Label that holds the rank at the end of the time range; with a capital, so that Prometheus sorts by it."""
+EVERY = 1000
+"""As many models as any page has."""
 LINES, SLO = "lines", "slo"
 """Variables: how many models are drawn, and for which SLO."""
 _COUNT = f"${LINES}"
 _LAST = -1e6  # Rank of series without a value, such as those of a server that is down.
+_LEAST = {"k": "1", "percentile": "10"}
+"""The least value of a label, where it is not 0."""
 _POSITIONS = 12  # Lines that a reader can follow; deeper positions are few and lie close together.
 
 
@@ -62,13 +66,22 @@ class Lines:
         Of SLOs only the selected one is drawn.
         """
         series = _of_selected_slo(signal, scope) if SLO in signal.by else promql_of(signal, scope)
+        if scope.level is Level.MODEL and self._by_health:
+            return _in_order(series, scope, _COUNT, self._ranking_of_models(scope.at_end()).value)
         return self._first(_COUNT, series, signal, scope, worst)
 
-    def first_of_models(self, series: str, scope: Scope) -> str:
-        """Those series of models that every graph of the page draws."""
-        ranking = self._ranking_of_models(scope.at_end())
-        first = promql.call("bottomk", _COUNT, ranking.value)
-        return promql.binary(series, "and", first, f"on ({', '.join(ranking.labels)})")
+    def now(self, signal: Signal, scope: Scope) -> str:
+        """Latest values of a signal by its own label, of those models that the graphs of the page draw.
+
+        A model without a value has one that is no number: a chart that leaves it out would give its colour to another.
+        """
+        if not self._by_health:
+            return self.of(signal, scope)
+        every = replace(scope, every_variant=True)  # The ranking knows the selected ones.
+        (label,) = signal.by
+        none = label_replace(promql.binary("NaN", "*", promql_of(health, every)), label, _LEAST.get(label, "0"), "", "")
+        series = promql.binary(promql_of(signal, every), "or", none, f"ignoring ({label})")
+        return _in_order(series, scope, _COUNT, promql_of(self._rank, scope), matching=f"ignoring ({label}, {RANK})")
 
     def of_one(self, signal: Signal, scope: Scope) -> str:
         """All lines of the first model alone; of positions the first ones."""
@@ -105,9 +118,17 @@ class Lines:
             return _Ranking(
                 promql.first_of(*values, promql.constant(promql.number(_LAST), promql_of(health, end))), end.labels
             )
-        ranked = _latest(_by_health(self._work), end)
+        return _Ranking(_latest(self._rank, end), end.labels, lowest=True)
+
+    @property
+    def _by_health(self) -> bool:
+        return self.edition is not Edition.RAW and self.worst is health
+
+    @property
+    def _rank(self) -> Expr:
+        """The lower, the sooner. Without work, models that are off have none where those that draft are drawn."""
         idle = health < HEALTH["off"].value if self.drafting else health
-        return _Ranking(promql.first_of(ranked, promql_of(idle + 1, end)), end.labels, lowest=True)
+        return first_of(_by_health(self._work), idle + 1)
 
     @property
     def _work(self) -> Signal:
@@ -124,14 +145,17 @@ def by_health(scope: Scope) -> str:
     return promql_of(first_of(_by_health(generation_tokens), health + 1), scope)
 
 
-def worst_first(series: str, scope: Scope, most: int = 0) -> str:
-    """Series of models, the worst first, at most so many: the label that Prometheus sorts by first is their health."""
-    end = scope.at_end()
-    ranks: str = promql.binary(promql_of(health, end), "+", "10")  # Of two digits, which sort as text.
-    if most:
-        ranks = promql.binary(ranks, "and", promql.call("bottomk", str(most), by_health(end)))
-    by_rank = f'count_values by ({", ".join(scope.labels)}) ("{RANK}", {ranks})'
-    return promql.binary(series, "*", by_rank, f"on ({', '.join(scope.labels)}) group_left ({RANK})")
+def worst_first(series: str, scope: Scope, most: int) -> str:
+    """Series of models, the worst first, at most so many."""
+    return _in_order(series, scope, str(most), by_health(scope.at_end()))
+
+
+def _in_order(series: str, scope: Scope, count: str, rank: str, matching: str = "") -> str:
+    """Series of the models with the lowest ranks, in this order: Prometheus sorts by the label that holds it first."""
+    ranks = promql.binary("10", "+", promql.call("bottomk", count, rank))  # Of two digits, which sort as text.
+    by_rank = promql.call("count_values without () ", f'"{RANK}"', ranks)
+    matching = matching or f"on ({', '.join(scope.labels)})"
+    return promql.binary(series, "*", by_rank, f"{matching} group_left ({RANK})")
 
 
 def above_zero(signal: Signal, scope: Scope) -> str:

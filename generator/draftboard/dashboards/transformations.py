@@ -19,26 +19,34 @@ def value_of(ref: str) -> str:
     return f"Value #{ref}"
 
 
-def rows(titles: Mapping[str, str], sort: dict[str, bool]) -> list[dict[str, Any]]:
-    """Results with the same labels on one row, and the columns that have titles, in their order.
+def rows(titles: Mapping[str, str], sort: dict[str, bool], hidden: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Results with the same labels on one row, and the columns that have titles, in their order; some are left out.
 
     Rows are sorted by columns, of which the first decides; a column is True where its highest value is on top.
     """
     # Sorting is stable: what decides among equals comes first.
     sorts = [_sorted(column, descending=descending) for column, descending in reversed(sort.items())]
     # The time stays until all are merged: results without a sample share nothing else with the others.
-    return [_MERGE, *sorts, _organized(list(titles), rename=titles, exclude=("Time",))]
+    return [_MERGE, *sorts, _organized(list(titles), rename=titles, exclude=("Time", *hidden))]
 
 
-def matrix(label: str) -> list[dict[str, Any]]:
-    """A line for each value of `label`, sorted as numbers ("10" after "9"); a column for each model, sorted by name."""
+def matrix(label: str, *, rank: str) -> list[dict[str, Any]]:
+    """A line for each value of `label`, sorted as numbers ("10" after "9"); a column for each model, in the order of graphs.
+
+    The names of the lines come last: Grafana counts them as a series, and colours would differ from those of graphs.
+    """
     # Models differ in K: a number that a model does not have is no bar, rather than a bar of height 0.
     options = {"columnField": SERIES, "emptyValue": "null", "rowField": label, "valueField": "Value"}
+    first = f"{label}\\{SERIES}"
+    copied = {"left": first, "operator": "*", "right": "1"}
     return [
         _converted(label, "number"),
-        *(_sorted(by, descending=False) for by in (SERIES, label)),
+        *(_sorted(by, descending=False) for by in (SERIES, rank, label)),
         {"id": "groupingToMatrix", "options": options},
-        _converted(f"{label}\\{SERIES}", "string"),
+        _converted(first, "number"),
+        {"id": "calculateField", "options": {"mode": "binary", "binary": copied, "alias": label}},
+        _converted(label, "string"),
+        _organized([], rename={}, exclude=(first,)),
     ]
 
 

@@ -1,4 +1,4 @@
-"""What the first page tells beside each model's health: totals, what to do next, and what speculation saves."""
+"""What the first page tells beside each model's health: totals, and what speculation saves."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -24,9 +24,7 @@ from draftboard.expr.nodes import (
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import SILENCE, Setting
-from draftboard.signals import advice, drafting, economics, events, health, states, users, verdicts
-from draftboard.signals.advice import ADVICE
-from draftboard.signals.decision import Choice, Decision
+from draftboard.signals import economics, events, health, states, users, verdicts
 from draftboard.signals.health import HEALTH
 from draftboard.signals.signal import Band, Better, Code, Signal, Unit, good_under
 from draftboard.signals.states import STATES
@@ -92,8 +90,8 @@ MODELS = _named(
         ),
         ("pay", "pay, and have no other trouble", _is("pays"), Status.NEUTRAL),
         (
-            "idle or off",
-            "are idle, start, do not speculate, or have too few drafts",
+            "no verdict",
+            "are idle, start, do not speculate, have too few drafts, or no measured gain",
             _HEALTH > health.WELL,
             Status.NEUTRAL,
         ),
@@ -126,71 +124,6 @@ ALERTS = _named(
         ("warning", "warnings", Status.WARN),
         ("info", "for information", Status.NEUTRAL),
     )
-)
-_FIRST_STEPS = Decision(
-    {
-        row: Choice(Code(20 + number, says, HEALTH[row].status), _is(row))
-        for number, (row, says) in enumerate(
-            {
-                "gone": "bring it back",
-                "down": "restart it",
-                "servers down": "restart what is down",
-                "stuck": "restart what is stuck",
-                "requests fail": "read its servers' logs",
-                "users wait": "add engines, or admit less",
-                "critical": "open the alert's runbook",
-                "no drafter": "restore its drafter",
-                "not drafting": "find out why it does not draft",
-                "unclear": "run draftboard doctor",
-                "silent": "run draftboard doctor",
-            }.items()
-        )
-    }
-)
-_RUNBOOK = Choice(Code(40, "open the alert's runbook", Status.WARN), _is("warning"))
-next_step = Signal(
-    name="next_step",
-    title="Next step",
-    question="What should be done first?",
-    description="What to do about the servers, the users or the counters; else the advice on K.",
-    action="Take it as the start of a search.",
-    unit=Unit.CODE,
-    expr=first_of(_FIRST_STEPS.expr, advice.advice, Decision({"warning": _RUNBOOK}).expr),
-    codes=(*ADVICE.codes, *_FIRST_STEPS.codes, _RUNBOOK.code),
-    empty="no verdict",
-)
-
-
-def _where_next(shorter: Expr, longer: Expr) -> Expr:
-    """One figure where the advice is a shorter K, another where it is a longer one; servers and users come first."""
-    known = (shorter & ADVICE.any_of(advice.advice, "shorter")) | (longer & ADVICE.any_of(advice.advice, "longer"))
-    return known.combined("unless", HEALTH["costs more"].value > _HEALTH)
-
-
-next_k = Signal(
-    name="next_k",
-    title="K to try",
-    short="K",
-    question="Which K should be tried?",
-    description="The fastest k where a shorter draft is expected to gain, K + 1 where a longer one is.",
-    action="Try it as K on one server.",
-    unit=Unit.TOKENS,
-    expr=_where_next(economics.fastest_k, drafting.configured_k + 1),
-    empty="the next step is not about K",
-    decimals=0,
-)
-next_gain = Signal(
-    name="next_gain",
-    title="Gain of the K to try",
-    short="Gain",
-    question="What would that K gain?",
-    description="Expected speedup at the K to try over that of now, less 1.",
-    action="Weigh it against the work of a change.",
-    note="At least, whatever a step costs. Of a shorter K a lower bound, of a longer one extrapolated.",
-    unit=Unit.RATIO,
-    expr=_where_next(economics.shorter_gain, economics.longer_gain) - 1,
-    empty=next_k.empty,
-    decimals=0,
 )
 speedup = Signal(
     name="speedup",

@@ -36,8 +36,8 @@ PAGE = Page(
         row(
             "Does the monitoring itself work?",
             *trends(monitoring.rules_failed, monitoring.notifications_failed),
-            *trends(monitoring.storage_failures, monitoring.new_series),
-            *trends(monitoring.disk_left, monitoring.disk_free),
+            *failures(monitoring.storage_failures),
+            *trends(monitoring.new_series, monitoring.disk_left, monitoring.disk_free),
             collapsed=True,
         ),
         row(

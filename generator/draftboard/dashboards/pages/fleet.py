@@ -1,7 +1,7 @@
 """Hundreds of engines: each in a table, those that needed somebody, the ten worst, and how much they differ."""
 
 from draftboard.dashboards.page import Page, row
-from draftboard.dashboards.panels import bar_chart, table, timeline, totals, trends
+from draftboard.dashboards.panels import bar_chart, table, timeline, totals, trend, trends
 from draftboard.dashboards.summary import summary
 from draftboard.signals import (
     Edition,
@@ -49,8 +49,10 @@ PAGE = Page(
         ),
         row(
             "Which engines are worst?",
+            # By the margin itself, its query would be too long to read.
+            trend(fleet.length_margin, level=Level.ENGINE, worst=acceptance.acceptance_length, height=11),
             *trends(
-                *(fleet.length_margin, comparison.length_to_others, latency.per_token.mean),
+                *(comparison.length_to_others, latency.per_token.mean),
                 *(capacity.kv_cache_usage, requests.requests_waiting, steps.step_time_change),
                 level=Level.ENGINE,
                 height=11,

@@ -5,6 +5,7 @@ from functools import partial
 from draftboard.dashboards import fields, transformations
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import override
+from draftboard.dashboards.lines import RANK
 from draftboard.dashboards.panels.panel import Built, Panel, kind, queries
 from draftboard.signals import Level, Signal
 from draftboard.signals.signal import within
@@ -21,7 +22,7 @@ def bar_chart(context: Context, signal: Signal, *, width: int = 12) -> Built:
         style={"axisLabel": fields.axis(signal)} | fields.soft_range(signal, context.settings),
         size=(width, 8),
         overrides=[fields.TEXT_AS_IT_IS],
-        transformations=transformations.matrix(signal.by[0]),
+        transformations=transformations.matrix(signal.by[0], rank=RANK),
     )
 
 

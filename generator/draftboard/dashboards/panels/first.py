@@ -12,16 +12,17 @@ from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Edition, Level, events
 from draftboard.signals.health import WELL, health, health_age
-from draftboard.signals.overview import next_step
+from draftboard.signals.next_steps import next_gain, next_step, urgent
 from draftboard.status import Status
 
 TITLE = "Needs somebody first"
-_OTHERS = {
+OTHERS = {
     100: ("nothing to do", Status.GOOD),
     101: ("no target is scraped, or none is selected", Status.QUIET),
     102: ("no rules are loaded: run draftboard doctor", Status.ODD),
 }
 """What is said where no model needs somebody."""
+_PLAIN = {"mode": "fixed", "fixedColor": "transparent"}
 
 
 @kind
@@ -39,6 +40,7 @@ def needs_first(context: Context, *, width: int) -> Built:
     def one(how: str, expr: str) -> str:
         return promql.aggregate(how, (), expr)
 
+    gain = promql.binary(promql_of(next_gain, scope), "unless", promql_of(urgent, scope), "ignoring (k, next_k)")
     any_model, loaded = one("count", shown), one("count", promql_of(events.watchdog, scope))
     needing = one("count", promql.binary(shown, "<", promql.number(WELL)))
     well = promql.binary(promql.constant("100", any_model), "unless", needing)
@@ -48,6 +50,7 @@ def needs_first(context: Context, *, width: int) -> Built:
         "worst": (of_worst(leads.with_page(shown, scope.labels, context.uids)), context.legend(Level.MODEL)),
         "since": (of_worst(promql_of(health_age, scope)), "for"),
         "next": (of_worst(promql_of(next_step, scope)), "next step"),
+        "gain": (of_worst(gain), "K {{k}} -> {{next_k}} gains"),
         "well": (one("max", well), "All models"),
         "no_target": (one("max", no_target), "Models"),
         "no_rules": (one("max", no_rules), "Rules"),
@@ -56,12 +59,12 @@ def needs_first(context: Context, *, width: int) -> Built:
     link = leads.of_series(f"${{__field.labels.{leads.PAGE}}}", "What explains it?", scope.labels, settings)
     said: dict[str, Any] = {
         str(code): {"text": text, "color": fields.IN_STATES[status], "index": code}
-        for code, (text, status) in _OTHERS.items()
+        for code, (text, status) in OTHERS.items()
     }
     return Queries(context, (), ()).panel(
         "stat",
         least=0,
-        shows=(health, health_age, next_step),
+        shows=(health, health_age, next_step, next_gain),
         title=TITLE,
         description="The worst model, of equals the busiest: its health, for how long, and what to do first.",
         action="Click it for the page that explains it.",
@@ -78,9 +81,16 @@ def needs_first(context: Context, *, width: int) -> Built:
                 unit=health_age.unit.grafana,
                 decimals=0,
                 mappings=fields.no_sample("transparent"),
-                color={"mode": "fixed", "fixedColor": "transparent"},
+                color=_PLAIN,
             ),
             override("byFrameRefID", "next", mappings=fields.mappings(next_step, settings, fields.PLAIN), links=[]),
+            override(
+                *("byFrameRefID", "gain"),
+                unit=next_gain.unit.grafana,
+                decimals=next_gain.decimals,
+                mappings=fields.no_sample("transparent"),
+                color=_PLAIN,
+            ),
         ],
         transformations=[SHORT_NAMES],
     )

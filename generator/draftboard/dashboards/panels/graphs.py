@@ -46,21 +46,13 @@ def together(
     context: Context, signal: Signal, *, width: int, legend: bool = False, zones: Collection[Status] = fields.ZONES
 ) -> Built:
     """A signal of the worst models, the same ones in all such panels of a page, of which one has the legend."""
-    level, calcs = Level.MODEL, {"calcs": ["lastNotNull", "min"], "displayMode": "table", "placement": "right"}
+    level, calcs = Level.MODEL, {"calcs": ["lastNotNull"], "displayMode": "table", "placement": "right"}
     look = {
         "legend": {"showLegend": legend} | (calcs if legend else {}),
         "tooltip": GRAFANA["timeseries"]["options"]["tooltip"],
     }
-    queried = queries(context, partial(_in_every_panel, context), signal)
+    queried = queries(context, partial(_line, context, level, None), signal)
     return _graph(queried, signal, level, zones=zones, options=look, width_of_lines=2, size=(width, 8))
-
-
-def _in_every_panel(context: Context, signal: Signal) -> str:
-    scope = context.scope(Level.MODEL)
-    if not context.edition.reads_records:
-        return context.lines.of(signal, scope)
-    series = promql_of(signal, scope)
-    return context.lines.first_of_models(series, scope)
 
 
 def _line(context: Context, level: Level, worst: Signal | None, signal: Signal) -> str:

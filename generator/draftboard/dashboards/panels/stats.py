@@ -104,6 +104,7 @@ def wall_column(context: Context, signal: Signal, named: Signal, *, size: tuple[
     page, question = leads.of_signal(signal, context.page, context.uids)
     return queried.panel(
         "stat",
+        title="" if is_named else signal.short or signal.title,
         fields=look
         | {"decimals": 0, "mappings": mappings, "noValue": fields.NO_VALUE}
         | {"links": leads.of_series(context.uids[page], question, scope.labels, settings)},

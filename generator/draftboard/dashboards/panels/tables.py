@@ -25,7 +25,6 @@ def table(
     action: str,
     worst: tuple[Signal, ...],
     filled: Collection[Signal] = (),
-    gauges: Collection[Signal] = (),
     leading: tuple[Signal, ...] = (),
     plain: Collection[Signal] = (),
     level: Level | None = None,
@@ -39,22 +38,20 @@ def table(
     own = tuple(dict.fromkeys(label for signal in signals for label in signal.by))
     scope, settings = context.scope(level or signals[0].levels[-1], instant=True), context.settings
     pages = context.uids if leading and context.edition is Edition.RECORDS else {}
-    heads = columns.row_heads(scope.labels, own, settings)
-    if context.one_model:
-        heads = {label: heads[label] for label in settings.labels.variant_labels if label in heads}
+    heads = columns.row_heads(scope.labels, own, settings, one_model=context.one_model)
     queried = queries(context, partial(columns.row, scope=scope, heads=tuple(heads), pages=pages), *signals)
     cells = [
         columns.of_signal(
             *(one, settings),
             filled=one in filled,
-            gauge=one in gauges,
             plain=one in plain,
             links=columns.links(context.lead(one, pages)),
         )
         for _, one, _ in queried.shown
     ]
-    values = {value_of(ref): columns.heading(signal, settings) for ref, signal in queried.signals.items()}
-    first = {value_of(ref): values[value_of(ref)] for ref, signal in queried.signals.items() if signal in leading}
+    shown, hidden = columns.fields_of(queried.signals, pages)
+    values = {shown[ref]: columns.heading(signal, settings) for ref, signal in queried.signals.items()}
+    first = {shown[ref]: values[shown[ref]] for ref, signal in queried.signals.items() if signal in leading}
     titles = first | heads | values
     return _table(
         queried,
@@ -63,8 +60,8 @@ def table(
         description=description,
         action=action,
         size=(GRID_WIDTH, height),
-        overrides=[*columns.of_labels(heads, columns.links(context.lead(health, pages)), settings), *cells],
-        transformations=rows(titles, columns.worst_first(queried.signals, worst, best_first=best_first)),
+        overrides=[*columns.of_labels(heads, columns.links(context.lead(health, pages)), pages), *cells],
+        transformations=rows(titles, columns.worst_first(queried.signals, worst, best_first=best_first), hidden),
     )
 
 

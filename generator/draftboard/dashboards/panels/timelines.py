@@ -39,7 +39,7 @@ def worst_first(context: Context, signal: Signal) -> Built:
     if context.edition is Edition.RAW:
         return Built(None, needs_rules=(signal.title,))
     queried = queries(context, context.promql(Level.MODEL), signal)
-    exprs = {one.ref: lines.worst_first(one.expr, context.scope(Level.MODEL)) for one in queried.shown}
+    exprs = {one.ref: lines.worst_first(one.expr, context.scope(Level.MODEL), lines.EVERY) for one in queried.shown}
     options: dict[str, Any] = {"title": f"{signal.title} over time"}
     options["options"] = GRAFANA["worst-first"]["options"]
     return _states(queried, signal, Level.MODEL, exprs, size=(12, 8), **options)

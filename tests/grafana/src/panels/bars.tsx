@@ -31,7 +31,7 @@ export function Bars(panel: Props): ReactElement {
     const y = (value: number) => TOP + tall * (1 - value / top);
     const bar = (row: number, number: number) => {
       const value: number | null = bars[number].values[row];
-      if (value === null) {
+      if (value === null || Number.isNaN(value)) {
         return null;
       }
       const left = middle(row) - group / 2 + ((number + 0.5) * group) / bars.length - wide / 2;

@@ -1,0 +1,88 @@
+"""What to do first about each model: about its servers, its users or its counters, and else about K."""
+
+from dataclasses import replace
+
+from draftboard.expr.nodes import LEVEL, Carrying, CountValues, Expr, first_of, ignoring
+from draftboard.expr.scope import Level
+from draftboard.signals import advice, drafting, economics, health
+from draftboard.signals.advice import ADVICE
+from draftboard.signals.health import HEALTH
+from draftboard.signals.signal import Code, Signal, Unit
+
+_HEALTH = health.health.at(Level.MODEL)
+_ABOVE_ADVICE = 20
+"""What is added to the code of a health that says by itself what to do: codes of advice are lower."""
+_URGENT = first_of(
+    _HEALTH < HEALTH["costs more"].value,
+    HEALTH.any_of(_HEALTH, "no drafter", "not drafting"),
+    (_HEALTH >= HEALTH["unclear"].value) <= HEALTH["silent"].value,
+)
+urgent = _URGENT + _ABOVE_ADVICE
+"""Of servers, users and counters: before any advice on K."""
+_SAYS = {
+    "gone": "bring it back",
+    "down": "restart it",
+    "servers down": "restart what is down",
+    "stuck": "restart what is stuck",
+    "requests fail": "read its servers' logs",
+    "users wait": "add engines, or admit less",
+    "critical": "open the alert's runbook",
+    "no drafter": "restore its drafter",
+    "warning": "open the alert's runbook",
+    "not drafting": "see why it does not draft",
+    "unclear": "run draftboard doctor",
+    "silent": "run draftboard doctor",
+}
+_BRIEFLY = {
+    "slower": "draft less, or turn it off",
+    "off": "stop, or change the drafter",
+    "adaptive": "none: it is adaptive",
+}
+"""Advice whose words are longer than a cell of a table."""
+_ADVICE = tuple(replace(choice.code, says=_BRIEFLY.get(row, choice.code.says)) for row, choice in ADVICE.choices.items())
+_STEPS = (Code(HEALTH[row].value + _ABOVE_ADVICE, says, HEALTH[row].status) for row, says in _SAYS.items())
+otherwise = first_of(advice.advice, HEALTH.any_of(_HEALTH, "warning") + _ABOVE_ADVICE)
+"""Where nothing is urgent."""
+next_step = Signal(
+    name="next_step",
+    title="Next step",
+    question="What should be done first?",
+    description="What to do about the servers, the users or the counters; else the advice on K.",
+    action="Take it as the start of a search.",
+    unit=Unit.CODE,
+    expr=first_of(urgent, otherwise),
+    codes=(*_ADVICE, *_STEPS),
+    empty="no verdict",
+)
+
+
+def _gain(row: str, next_k: Expr, gain: Expr) -> Expr:
+    """The gain of a K, which stands in a label, where this advice is given."""
+    advised = CountValues("next_k", next_k & ADVICE.any_of(advice.advice, row))
+    return advised.combined("*", gain, ignoring("next_k", group="left"))
+
+
+next_gain = Signal(
+    name="next_gain",
+    title="Gain of the K to try",
+    question="What would another K gain?",
+    description="Expected speedup at the K to try over that of now, less 1, where another K is advised.",
+    action="Try it as K on one server.",
+    note="At least, whatever a step costs. Of a shorter K a lower bound, of a longer one extrapolated. The labels k and "
+    "next_k are the K of now and the K to try.",
+    unit=Unit.RATIO,
+    expr=Carrying(
+        first_of(
+            _gain("shorter", economics.fastest_k, economics.shorter_gain),
+            _gain("longer", drafting.configured_k + 1, economics.longer_gain),
+        )
+        - 1,
+        "k",
+        CountValues("k", drafting.configured_k),
+        (LEVEL,),
+    ),
+    by=("k", "next_k"),
+    record="vllm_spec_decode_next_gain:ratio_rate{window}",
+    empty="no other K is advised",
+    decimals=0,
+)
