@@ -36,7 +36,7 @@ function packages(version) {
       : undefined;
   // Packages that name files of others without their ending, which `exports` has refused since.
   const ended = (build) => (given) =>
-    given.pluginData === again
+    given.pluginData === again || given.path.endsWith('.js')
       ? undefined
       : build.resolve(`${given.path}.js`, { resolveDir: given.resolveDir, kind: given.kind, pluginData: again });
   return {
@@ -57,7 +57,7 @@ function packages(version) {
           return { path: path.join(packagesOf(version), 'node_modules/@grafana/ui/dist/cjs', file) };
         });
       }
-      build.onResolve({ filter: /^(@grafana\/schema|systemjs)\/dist\/.*(?<!\.js)$/ }, ended(build));
+      build.onResolve({ filter: /^(@grafana\/schema|systemjs)\/dist\// }, ended(build));
       build.onResolve({ filter: /^[^./]/ }, own(build));
     },
   };

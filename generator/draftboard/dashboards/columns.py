@@ -23,12 +23,12 @@ SHOWN = "Model"
 _NOWHERE = {"viz": True, "legend": False, "tooltip": False}
 _LINK = "link"  # Label that holds the values of a dashboard's variables, as they stand in an address.
 _DRAFTS = "drafts"  # Label that holds method and variant.
-# In pixels: a letter of Grafana's font, the space beside a text, and that of a head with the arrow of sorting.
-_LETTER, _SPACE, _HEAD_LETTER, _HEAD_SPACE = 6.7, 20, 6.6, 24
+# In pixels: a letter of Grafana's font, the space beside a text, and these of a head, where a capital takes more.
+_LETTER, _SPACE, _HEAD_LETTER, _CAPITAL, _HEAD_SPACE = 6.7, 20, 6.4, 3.0, 22
 _NUMBER, _AGE, _LABEL = 7, 10, 11  # Letters of a usual number with its unit, of an age such as 59 minutes, of a label.
 # Of labels with longer or shorter values, or with longer heads.
 _LETTERS_OF = {"slo": 21, "instance": 18, "engine": 4, "kv_cache_max_concurrency": 28, _DRAFTS: 12}
-_MODEL = 140
+_MODEL = 130
 
 
 def of_model(expr: str, scope: Scope) -> str:
@@ -118,7 +118,9 @@ def _is_worse_above(signal: Signal) -> bool:
     return signal.unit is not Unit.CODE and signal.better is not Better.HIGHER
 
 
-def of_labels(heads: Mapping[str, str], link: Sequence[dict[str, Any]], pages: Mapping[str, str]) -> list[dict[str, Any]]:
+def of_labels(
+    heads: Mapping[str, str], link: Sequence[dict[str, Any]], pages: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """Columns of labels: an absent one is empty, and the model's name has the link; helpers are hidden."""
     helpers = (_LINK, leads.PAGE) if pages else (_LINK,)
     first = next(iter(heads))
@@ -139,12 +141,12 @@ def links(lead: tuple[str, str] | None) -> list[dict[str, Any]]:
 
 
 def label_widths(heads: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Widths of columns that hold labels."""
+    """Widths of columns that hold labels; a method and a variant may take two lines."""
     return [
         override(
             *("byName", head),
             custom_width=max(_wide(head), wide_enough(_LETTERS_OF.get(label, _LABEL))),
-            **({"custom_wrapText": True} if label == _DRAFTS else {}),
+            custom_wrapText=True if label == _DRAFTS else None,
         )
         for label, head in heads.items()
     ]
@@ -166,7 +168,7 @@ def of_signal(
         cell: dict[str, Any] = {"type": "color-background", "mode": "basic"}
     else:
         cell = {"type": "color-text" if coloured else "auto"}
-    properties = {key: shown[key] for key in ("unit", "thresholds", "decimals") if key in shown}
+    properties: dict[str, Any] = {key: shown[key] for key in ("unit", "thresholds", "decimals") if key in shown}
     properties["mappings"] = [*shown["mappings"], *fields.no_sample("text")]
     if coloured:
         properties["color"] = {"mode": "thresholds"}
@@ -194,7 +196,7 @@ def _width(signal: Signal, head: str) -> int:
 
 
 def _wide(head: str) -> int:
-    return round(_HEAD_LETTER * len(head)) + _HEAD_SPACE
+    return round(_HEAD_LETTER * len(head) + _CAPITAL * sum(map(str.isupper, head))) + _HEAD_SPACE
 
 
 def wide_enough(letters: int) -> int:

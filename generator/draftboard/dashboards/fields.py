@@ -5,7 +5,7 @@ from functools import reduce
 from itertools import zip_longest
 from typing import Any
 
-from draftboard.dashboards.grafana import override
+from draftboard.dashboards.grafana import PALETTE, override
 from draftboard.quantity import Quantity, largest, leaf, smallest, value
 from draftboard.settings import Settings
 from draftboard.signals import Signal
@@ -73,7 +73,7 @@ def of_lines(signal: Signal, settings: Settings, zones: Collection[Status] = ())
     shown = defaults(signal, settings) | {"thresholds": thresholds(signal, settings, coloured)}
     if signal.unit is Unit.RATIO:
         shown.pop("decimals", None)  # For cells of a table; an axis would read 10.00 %.
-    return shown | {"color": {"mode": "palette-colorblind"}}  # Has no red, which would make a healthy line look bad.
+    return shown | {"color": {"mode": PALETTE}}
 
 
 def soft_range(signal: Signal, settings: Settings) -> dict[str, Quantity | float]:

@@ -20,6 +20,8 @@ DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 GRAFANA: dict[str, Any] = yaml.safe_load((resources.files("draftboard.dashboards") / "grafana.yaml").read_text())
 """Grafana's options that are the same on every dashboard."""
 # grafanalib can only add keys. What the current schema does not know, or is not set, is removed by this list.
+PALETTE, OLD_PALETTE = "palette-colorblind", "palette-classic"
+"""Colours of lines: for colour-blind people and without red, since Grafana 13; and before."""
 _KEYS = {kind: frozenset(keys) for kind, keys in GRAFANA["keys"].items()}
 # grafanalib is untyped, and so are its panels.
 GrafanaPanel: TypeAlias = Any
@@ -62,10 +64,14 @@ def query(
 
 
 def override(matcher: str, options: str, **properties: Any) -> dict[str, Any]:  # noqa: ANN401  (any JSON value)
-    """An override of field properties; `custom.x` is written `custom_x`."""
+    """An override of field properties; `custom.x` is written `custom_x`, and None is no property."""
     return {
         "matcher": {"id": matcher, "options": options},
-        "properties": [{"id": key.replace("custom_", "custom."), "value": value} for key, value in properties.items()],
+        "properties": [
+            {"id": key.replace("custom_", "custom."), "value": value}
+            for key, value in properties.items()
+            if value is not None
+        ],
     }
 
 
@@ -133,13 +139,23 @@ def importable(document: dict[str, Any]) -> dict[str, Any]:
     source = core.DataSourceInput(_INPUT, "Prometheus", "prometheus", "Prometheus", "Where vLLM's metrics are.")
     chosen = {"current": {"selected": True, "text": f"${{{_INPUT}}}", "value": f"${{{_INPUT}}}"}}
     variables = [one | (chosen if one["type"] == "datasource" else {}) for one in document["templating"]["list"]]
-    return document | {
+    shown: dict[str, Any] = _in_known_colours(document)
+    return shown | {
         "editable": True,
         "__elements": {},
         "__inputs": [source.to_json_data()],
         "__requires": _required(document),
         "templating": {"list": variables},
     }
+
+
+def _in_known_colours(value: Any) -> Any:  # noqa: ANN401  (any JSON value)
+    """With a palette that all versions have: before 13 Grafana stops at the other one, and draws no chart."""
+    if isinstance(value, dict):
+        return {key: _in_known_colours(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_in_known_colours(inner) for inner in value]
+    return OLD_PALETTE if value == PALETTE else value
 
 
 def _required(document: dict[str, Any]) -> list[dict[str, str]]:

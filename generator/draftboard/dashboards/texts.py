@@ -24,7 +24,7 @@ class Text(NamedTuple):
 
 
 def _next_step(scope: Scope) -> str:
-    """Its code, which the column has words for; where nothing is urgent and another K gains, the change and its gain."""
+    """Its code, which the column has words for; where nothing is urgent and another K gains, that K and its gain."""
     # Health, which is joined last, knows the selected variants.
     every = replace(scope, every_variant=True)
     percent = promql.call("round", promql.binary("100", "*", promql_of(next_gain, every)))
@@ -40,19 +40,22 @@ def _next_step(scope: Scope) -> str:
 
 def _speedup(scope: Scope) -> str:
     """The measured one, or the range of the expected one."""
-    measured = _in_label(_TIMES, _hundredths(users.measured_speedup, scope))
+    measured = _hundredths(_TIMES, users.measured_speedup, scope)
     ends = promql.binary(
-        _in_label(_LOW, _hundredths(economics.expected_speedup_low, scope)),
+        _hundredths(_LOW, economics.expected_speedup_low, scope),
         "*",
-        _in_label(_HIGH, _hundredths(economics.expected_speedup_high, scope)),
+        _hundredths(_HIGH, economics.expected_speedup_high, scope),
         f"ignoring ({_LOW}, {_HIGH}) group_left ({_HIGH})",
     )
     expected = label_join(ends, _TIMES, " to ", _LOW, _HIGH)
     return promql.binary(measured, "or", expected, f"ignoring ({_LOW}, {_HIGH}, {_TIMES})")
 
 
-def _hundredths(signal: Signal, scope: Scope) -> str:
-    return promql.call("round", promql_of(signal, scope), "0.01")
+def _hundredths(label: str, signal: Signal, scope: Scope) -> str:
+    """With two decimals, also where the last one is 0."""
+    digits = _in_label(label, promql.call("round", promql_of(signal, scope), "0.01"))
+    one = label_replace(digits, label, "$1.0", label, "([0-9]+)")
+    return label_replace(one, label, "${1}0", label, "([0-9]+[.][0-9])")
 
 
 def _in_label(label: str, expr: str) -> str:
@@ -60,5 +63,5 @@ def _in_label(label: str, expr: str) -> str:
 
 
 _NEXT, _TIMES = "next", "times"
-TEXTS = {next_steps.next_step: Text(_NEXT, _next_step, 27), overview.speedup: Text(_TIMES, _speedup, 12)}
+TEXTS = {next_steps.next_step: Text(_NEXT, _next_step, 26), overview.speedup: Text(_TIMES, _speedup, 12)}
 """Of records, which alone know them."""

@@ -31,7 +31,7 @@ def rows(titles: Mapping[str, str], sort: dict[str, bool], hidden: Sequence[str]
 
 
 def matrix(label: str, *, rank: str) -> list[dict[str, Any]]:
-    """A line for each value of `label`, sorted as numbers ("10" after "9"); a column for each model, in the order of graphs.
+    """A line for each value of `label`, sorted as numbers ("10" after "9"); a column for each model, ordered as graphs.
 
     The names of the lines come last: Grafana counts them as a series, and colours would differ from those of graphs.
     """

@@ -13,9 +13,9 @@ _HEALTH = health.health.at(Level.MODEL)
 _ABOVE_ADVICE = 20
 """What is added to the code of a health that says by itself what to do: codes of advice are lower."""
 _URGENT = first_of(
-    _HEALTH < HEALTH["costs more"].value,
+    HEALTH["costs more"].value > _HEALTH,
     HEALTH.any_of(_HEALTH, "no drafter", "not drafting"),
-    (_HEALTH >= HEALTH["unclear"].value) <= HEALTH["silent"].value,
+    (HEALTH["unclear"].value <= _HEALTH) <= HEALTH["silent"].value,
 )
 urgent = _URGENT + _ABOVE_ADVICE
 """Of servers, users and counters: before any advice on K."""
@@ -39,7 +39,9 @@ _BRIEFLY = {
     "adaptive": "none: it is adaptive",
 }
 """Advice whose words are longer than a cell of a table."""
-_ADVICE = tuple(replace(choice.code, says=_BRIEFLY.get(row, choice.code.says)) for row, choice in ADVICE.choices.items())
+_ADVICE = tuple(
+    replace(choice.code, says=_BRIEFLY.get(row, choice.code.says)) for row, choice in ADVICE.choices.items()
+)
 _STEPS = (Code(HEALTH[row].value + _ABOVE_ADVICE, says, HEALTH[row].status) for row, says in _SAYS.items())
 otherwise = first_of(advice.advice, HEALTH.any_of(_HEALTH, "warning") + _ABOVE_ADVICE)
 """Where nothing is urgent."""
@@ -68,8 +70,8 @@ next_gain = Signal(
     question="What would another K gain?",
     description="Expected speedup at the K to try over that of now, less 1, where another K is advised.",
     action="Try it as K on one server.",
-    note="At least, whatever a step costs. Of a shorter K a lower bound, of a longer one extrapolated. The labels k and "
-    "next_k are the K of now and the K to try.",
+    note="At least, whatever a step costs. Of a shorter K a lower bound, of a longer one extrapolated. The labels k "
+    "and next_k are the K of now and the K to try.",
     unit=Unit.RATIO,
     expr=Carrying(
         first_of(

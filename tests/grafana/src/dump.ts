@@ -98,7 +98,7 @@ function isSorted({ options, transformations = [] }: Panel): boolean {
 
 async function panelOf(scene: EmbeddedScene, panel: Panel) {
   const own = { id: panel.id, title: panel.title, type: panel.type };
-  const viz = sceneGraph.findByKey(scene, `panel-${panel.id}`) as VizPanel | null;
+  const viz = sceneGraph.findObject(scene, ({ state }) => state.key === `panel-${panel.id}`) as VizPanel | null;
   const after = viz?.state.$data?.state.data;
   if (!viz || !after) {
     return { ...own, ran: false as const };

@@ -139,9 +139,10 @@ export function provide(): void {
     getPanelPluginFromCache: panelPlugin,
   });
   const none = () => ({ links: [], components: [], component: null, functions: [], isLoading: false });
-  runtime.setPluginLinksHook(none);
-  runtime.setPluginComponentsHook(none);
-  runtime.setPluginComponentHook(none);
-  runtime.setPluginFunctionsHook(none);
+  // Not all versions have these.
+  runtime.setPluginLinksHook?.(none);
+  runtime.setPluginComponentsHook?.(none);
+  runtime.setPluginComponentHook?.(none);
+  runtime.setPluginFunctionsHook?.(none);
 }
 

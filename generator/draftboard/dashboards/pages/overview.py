@@ -53,6 +53,7 @@ PAGE = Page(
                 leading=(health.health, health.health_age),
                 filled=(health.health,),
                 plain=(acceptance.acceptance,),  # Its bands do not compare drafters.
+                height=10,
                 description="Health of each model, since when, what to do first, and the figures behind it.",
                 action="Start at the top: the worst rows come first. Each cell opens the page that explains it.",
             ),

@@ -18,6 +18,7 @@ from draftboard.status import Status
 TITLE = "Needs somebody first"
 OTHERS = {
     100: ("nothing to do", Status.GOOD),
+    103: ("nothing is wrong", Status.GOOD),
     101: ("no target is scraped, or none is selected", Status.QUIET),
     102: ("no rules are loaded: run draftboard doctor", Status.ODD),
 }
@@ -40,10 +41,13 @@ def needs_first(context: Context, *, width: int) -> Built:
     def one(how: str, expr: str) -> str:
         return promql.aggregate(how, (), expr)
 
-    gain = promql.binary(promql_of(next_gain, scope), "unless", promql_of(urgent, scope), "ignoring (k, next_k)")
+    gains = promql_of(next_gain, scope)
+    gain = promql.binary(gains, "unless", promql_of(urgent, scope), "ignoring (k, next_k)")
     any_model, loaded = one("count", shown), one("count", promql_of(events.watchdog, scope))
     needing = one("count", promql.binary(shown, "<", promql.number(WELL)))
-    well = promql.binary(promql.constant("100", any_model), "unless", needing)
+    gaining = promql.constant("103", one("count", gains))
+    well = promql.binary(promql.first_of(gaining, promql.constant("100", any_model)), "unless", needing)
+    best = promql.binary(promql.call("topk", "1", gains), "unless", needing, "on ()")
     no_target = promql.binary(promql.constant("101", loaded), "unless", any_model)
     no_rules = promql.binary(promql.binary("vector(102)", "unless", loaded), "unless", any_model)
     lines = {
@@ -52,6 +56,7 @@ def needs_first(context: Context, *, width: int) -> Built:
         "next": (of_worst(promql_of(next_step, scope)), "next step"),
         "gain": (of_worst(gain), "K {{k}} -> {{next_k}} gains"),
         "well": (one("max", well), "All models"),
+        "try": (best, f"{context.legend(Level.MODEL)} K {{{{k}}}} -> {{{{next_k}}}} gains"),
         "no_target": (one("max", no_target), "Models"),
         "no_rules": (one("max", no_rules), "Rules"),
     }
@@ -84,12 +89,15 @@ def needs_first(context: Context, *, width: int) -> Built:
                 color=_PLAIN,
             ),
             override("byFrameRefID", "next", mappings=fields.mappings(next_step, settings, fields.PLAIN), links=[]),
-            override(
-                *("byFrameRefID", "gain"),
-                unit=next_gain.unit.grafana,
-                decimals=next_gain.decimals,
-                mappings=fields.no_sample("transparent"),
-                color=_PLAIN,
+            *(
+                override(
+                    *("byFrameRefID", ref),
+                    unit=next_gain.unit.grafana,
+                    decimals=next_gain.decimals,
+                    mappings=fields.no_sample("transparent"),
+                    color=_PLAIN,
+                )
+                for ref in ("gain", "try")
             ),
         ],
         transformations=[SHORT_NAMES],

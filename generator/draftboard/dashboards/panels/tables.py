@@ -42,10 +42,7 @@ def table(
     queried = queries(context, partial(columns.row, scope=scope, heads=tuple(heads), pages=pages), *signals)
     cells = [
         columns.of_signal(
-            *(one, settings),
-            filled=one in filled,
-            plain=one in plain,
-            links=columns.links(context.lead(one, pages)),
+            *(one, settings), filled=one in filled, plain=one in plain, links=columns.links(context.lead(one, pages))
         )
         for _, one, _ in queried.shown
     ]

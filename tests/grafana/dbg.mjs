@@ -1,0 +1,14 @@
+import puppeteer from 'puppeteer-core';
+import { build } from './build.mjs';
+import { serve } from './serve.mjs';
+const v = process.argv[2];
+await build(v);
+const server = await serve('http://127.0.0.1:1', v);
+const browser = await puppeteer.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] });
+const page = await browser.newPage();
+page.on('pageerror', (e) => console.log('ERR', (e.stack ?? e.message).slice(0, 600)));
+page.on('console', (m) => m.type() === 'error' && console.log('CON', m.text().slice(0, 300)));
+await page.goto(`${server.url}/?theme=dark`);
+await new Promise((r) => setTimeout(r, 6000));
+console.log(v, await page.evaluate(() => Boolean(window.harness)));
+await browser.close(); server.close();

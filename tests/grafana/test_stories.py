@@ -1,0 +1,109 @@
+"""What a viewer reads within two seconds: who needs somebody, since when and what to do, in each story of a fleet."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from conftest import OBJECTIVES
+from draftboard.build import render
+from draftboard.settings import load
+from grafana.past import BUILD, STORIES, serving
+from grafana.views import WIDTHS, Json, View, show
+
+pytestmark = [pytest.mark.grafana, pytest.mark.prometheus]
+
+PHONE = 412
+PAGE = "dashboards/draftboard-overview.json"
+
+
+class Expected(NamedTuple):
+    """Of a story."""
+
+    first: str
+    """Of the first panel, a regular expression: who, what is wrong, for how long, and what to do."""
+    rows: tuple[tuple[str, str, str], ...]
+    """Of the table, from the top: health, model and next step."""
+
+
+WELL = "All models nothing to do"
+STORIES_TOLD = {
+    "six": Expected(WELL, (("pays", "Qwen2.5-72B-Instruct", "keep"), ("pays", "Llama-3.3-70B-Instruct", "keep"))),
+    "sixbad": Expected(
+        r"phi-4 eagle3 sixbad costs more for 4\d minutes next step look at what changed",
+        (("costs more", "phi-4", "look at what changed"),),
+    ),
+    "onedown": Expected(
+        r"Llama-3.1-8B-Instruct eagle3 onedown servers down for 2\d minutes next step restart what is down",
+        (("servers down", "Llama-3.1-8B-Instruct", "restart what is down"),),
+    ),
+    "half": Expected(
+        r"\S+ eagle3 half servers down for \d minutes next step restart what is down",
+        (
+            ("servers down", "Llama-4-Maverick", "restart what is down"),
+            ("servers down", "Qwen3-235B-A22B", "restart what is down"),
+        ),
+    ),
+    "overload": Expected(
+        r"command-a-03-2025 eagle3 overload users wait for 3\d minutes next step add engines, or admit less",
+        (("users wait", "command-a-03-2025", "add engines, or admit less"),),
+    ),
+    "klong": Expected(
+        r"All models nothing is wrong \S+ eagle3 klong K 8 -> 2 gains 1\d%",
+        (("gain not measured", "Llama-3.1-70B", r"K 8 -> 2: +19 %"),),
+    ),
+    "idle": Expected(WELL, ()),
+    "ab": Expected(
+        r"DeepSeek-R1-\S+ draft_model small ab costs more for 1 hour next step draft less, or turn it off",
+        (("costs more", "DeepSeek-R1-Distill-Llama-70B", "draft less, or turn it off"),),
+    ),
+    "forty": Expected(
+        r"model-(12|26) eagle3 forty down for 1\d minutes next step restart it",
+        (("down", "model-12", "restart it"), ("down", "model-26", "restart it")),
+    ),
+    "nobody": Expected("Rules no rules are loaded: run draftboard doctor", ()),
+}
+"""By cluster; `nobody` is a time without samples."""
+
+
+@pytest.fixture(scope="module")
+def told() -> Iterator[dict[str, dict[int, View]]]:
+    """The first page in each story, by width: as an issue of its own past, which the cluster selects."""
+    settings = load(OBJECTIVES)
+    views = [
+        View(PAGE, width, expanded=False, search=f"var-cluster={story}", empty=story == "nobody")
+        for story in STORIES_TOLD
+        for width in (WIDTHS[0], PHONE)
+    ]
+    with serving(BUILD / "stories", settings, STORIES) as past:
+        shown: dict[str, dict[int, View]] = {}
+        for view in views:
+            folder = BUILD / "stories-told" / view.search.rpartition("=")[2]
+            (found,) = show([view], render(settings), past, folder, pictures=True)
+            shown.setdefault(folder.name, {})[view.width] = found
+        yield shown
+
+
+def _panel(view: View, title: str) -> Json:
+    (found,) = (panel["drawn"] for panel in view.panels if panel["title"] == title)
+    return dict(found)
+
+
+@pytest.mark.parametrize("story", STORIES_TOLD)
+def test_the_first_panel_says_who_since_when_and_what_next_on_a_screen_and_on_a_phone(
+    story: str, told: dict[str, dict[int, View]]
+) -> None:
+    for view in told[story].values():
+        said = re.sub(r"\s+", " ", str(_panel(view, "Needs somebody first")["text"])).removeprefix(
+            "Needs somebody first "
+        )
+        assert re.fullmatch(STORIES_TOLD[story].first, said), view.width
+
+
+@pytest.mark.parametrize("story", [story for story, expected in STORIES_TOLD.items() if expected.rows])
+def test_the_table_begins_with_what_is_worst(story: str, told: dict[str, dict[int, View]]) -> None:
+    head, *rows = _panel(told[story][WIDTHS[0]], "Models, worst first")["rows"]
+    shown = [tuple(row[head.index(name)] for name in ("Health", "Model", "Next step")) for row in rows]
+    expected = STORIES_TOLD[story].rows
+    assert tuple(shown[: len(expected)]) == expected
