@@ -197,6 +197,14 @@ def test_an_empty_secret_is_refused(project: Path, target: str, name: str) -> No
         ("COMPOSE_PROFILES=gpu,baseline\nBASELINE_GPUS=0", "BASELINE_GPUS and GPUS both name GPU 0"),
         ("COMPOSE_PROFILES=gpus", "COMPOSE_PROFILES=gpus: no profile gpus"),
         ("COMPOSE_PROFILES=monitoring", "VLLM_TARGET is empty"),
+        (
+            "COMPOSE_PROFILES=monitoring\nVLLM_TARGET=http://gpu:8000",
+            "VLLM_TARGET=http://gpu:8000 is not host:port without",
+        ),
+        ("COMPOSE_PROFILES=monitoring\nVLLM_TARGET=gpu", "VLLM_TARGET=gpu is not host:port without http://"),
+        ("HOST_LABEL=gpu 1", "HOST_LABEL=gpu 1 is not a label"),
+        ("export GPUS=all # of them", "GPUS=all is not numbers of GPUs"),
+        ("VLLM_PORT=0\r", "VLLM_PORT=0 is not a port"),
         ("COMPOSE_PROFILES=gpu\nSPEC_CONFIG={method: ngram}", "SPEC_CONFIG is not a JSON object"),
         (
             "COMPOSE_PROFILES=gpu\nSPEC_CONFIG='{}'\nSPEC_METHOD=ngram",
@@ -211,6 +219,18 @@ def test_an_empty_secret_is_refused(project: Path, target: str, name: str) -> No
 def test_a_wrong_variable_is_one_line(project: Path, line: str, says: str) -> None:
     (project / "deploy/.env").write_text(f"{line}\n")
     assert refused(project).startswith(says)
+
+
+def test_comments_quotes_and_export_are_read_as_compose_reads_them(project: Path) -> None:
+    lines = (
+        "VLLM_PORT=8100  # mine",
+        "export GPUS='0' # the first",
+        'HOST_LABEL="gpu-1"',
+        "RETENTION_TIME=45d\t# days",
+    )
+    with (project / "deploy/.env").open("a") as env:
+        env.write("\n".join(lines) + "\n")
+    assert make(project, "up").returncode == 0
 
 
 def test_the_environment_outranks_the_file_and_a_later_line_an_earlier_one(project: Path) -> None:

@@ -23,6 +23,12 @@ FORMATS = {
     "TENSOR_PARALLEL_SIZE": (r"[1-9]\d*", "a number of GPUs"),
     "GPUS": (r"\d+(,\d+)*", "numbers of GPUs, such as 0,1"),
     "BASELINE_GPUS": (r"\d+(,\d+)*", "numbers of GPUs, such as 2,3"),
+    "VLLM_TARGET": (
+        r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}",
+        "host:port without http://, such as 10.0.0.5:8000 or [2001:db8::5]:8000",
+    ),
+    "SPEC_METHOD": (r"[A-Za-z0-9._:-]+", "a label: letters, digits and . _ : -"),
+    "HOST_LABEL": (r"[A-Za-z0-9._:-]+", "a label: letters, digits and . _ : -"),
 }
 PROFILES = ("gpu", "demo", "monitoring", "baseline", "load", "exporters", "scale")
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400}
@@ -32,6 +38,13 @@ KEPT_BY_DEFAULT = "45d"  # of docker-compose.yml
 
 class StackError(Exception):
     """Something to correct first; the text is one line."""
+
+
+def value_of(text: str) -> str:
+    """A value as Compose reads it: without quotes, or without the comment behind it."""
+    text = text.strip()
+    quoted = re.match(r"""'([^']*)'|"([^"]*)\"""", text)
+    return (quoted[1] or quoted[2] or "") if quoted else re.sub(r"\s+#.*", "", text)
 
 
 def check_variables(found: Mapping[str, str]) -> None:

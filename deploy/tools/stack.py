@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from environment import DEPLOY, StackError, check_variables, days_read, warn_of_retention
+from environment import DEPLOY, StackError, check_variables, days_read, value_of, warn_of_retention
 
 PROJECT, DEMO_PROJECT = "draftboard", "draftboard-demo"
 DEMO = {"COMPOSE_PROFILES": "demo", "BUILD_FOLDER": ".."}
@@ -193,7 +193,7 @@ def variables(example: str | None) -> dict[str, str]:
         for line in path.read_text().splitlines() if path.is_file() else ():
             name, equals, value = line.partition("=")
             if equals and not name.lstrip().startswith("#"):
-                found[name.strip()] = value.strip().strip("'\"")
+                found[name.strip().removeprefix("export ").strip()] = value_of(value)
     return found | os.environ
 
 
