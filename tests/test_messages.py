@@ -1,5 +1,6 @@
 """The texts of alerts, as promtool expands them."""
 
+import re
 import subprocess
 import time
 from collections.abc import Mapping
@@ -78,23 +79,21 @@ def test_links_renamed_labels_and_additions_are_expanded(promtool: Path, tmp_pat
     run(promtool, tmp_path, cases, render(Settings.model_validate(document)))
 
 
+PLAIN = "meta-llama/Llama-3.3-70B@fp8"
 HOSTILE = sorted({text for text in ENCODABLE.values() if text})
 
 
 def test_no_label_leaves_its_place_in_the_command(promtool: Path, tmp_path: Path) -> None:
     """Prometheus expands the annotation, a shell splits it: promtool gets one query, of exactly that label."""
     rules = yaml.safe_load(render(Settings.model_validate({"runbooks": {"platform": "host"}}))[ALERTING])
-    (annotation,) = (
-        rule["annotations"]["command"]
-        for group in rules["groups"]
-        for rule in group["rules"]
-        if rule.get("alert") == "VLLMModelDown"
-    )
-    one = {"alert": "Hostile", "expr": "hostile", "annotations": {"command": annotation}}
+    alerts = (rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule)
+    annotations = {rule["alert"]: rule["annotations"] for rule in alerts}
+    command, why = annotations["VLLMModelDown"]["command"], annotations["SpecDecodeAcceptanceDrop"]["explanation"]
+    one = {"alert": "Hostile", "expr": "hostile", "annotations": {"command": command, "explanation": why}}
     (tmp_path / "prometheus.yml").write_text("global: {evaluation_interval: 1s}\nrule_files: [rules.yml]\n")
     (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "one", "rules": [one]}]}))
     now = time.time()
-    exposed = (f'hostile{{model_name="{escaped(name)}"}} 1 {now:.0f}\n' for name in HOSTILE)
+    exposed = (f'hostile{{model_name="{escaped(name)}"}} 1 {now:.0f}\n' for name in (*HOSTILE, PLAIN))
     (tmp_path / "samples.om").write_text(f"{''.join(exposed)}# EOF\n", encoding="utf-8")
     Promtool(promtool).load_openmetrics(tmp_path / "samples.om", tmp_path / "data")
     server = Server(program("prometheus"), tmp_path, Duration(3600), (tmp_path / "prometheus.yml").read_text())
@@ -104,7 +103,8 @@ def test_no_label_leaves_its_place_in_the_command(promtool: Path, tmp_path: Path
         return list(found)
 
     with server.running() as url:
-        until(lambda: len(firing(url)) == len(HOSTILE), "an alert for each name")
+        until(lambda: len(firing(url)) == len(HOSTILE) + 1, "an alert for each name")
+        told = 0
         for alert in firing(url):
             command, name = alert["annotations"]["command"], alert["labels"]["model_name"]
             done = subprocess.run(
@@ -117,3 +117,11 @@ def test_no_label_leaves_its_place_in_the_command(promtool: Path, tmp_path: Path
             assert isinstance(selector, promql_parser.VectorSelector), query
             (matcher,) = selector.matchers.matchers
             assert (matcher.name, matcher.value) == ("model_name", name), command
+            explained = alert["annotations"]["explanation"].replace("draftboard", "printf '%s\\0'", 1)
+            done = subprocess.run(["sh", "-c", explained], capture_output=True, check=True)
+            words = done.stdout.decode().split("\0")
+            plain = re.fullmatch(r"[\w./:@+-]+", name, re.ASCII)
+            model = ["--model", name] if plain else []
+            assert words == [*["history", "--prometheus", "http://127.0.0.1:9090", "--explain"], *model, ""]
+            told += bool(plain)
+    assert 0 < told < len(HOSTILE)

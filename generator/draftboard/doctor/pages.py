@@ -49,6 +49,8 @@ def examine_pages(
     now = later or pages
     servers = [_server_of(page) for page in now]
     findings = [*missing_series(servers, settings, all_readers(settings), release)]
+    if later and release.version and not any(page.of(probe.INFO) for page in now):
+        findings.append(Finding.of("release", ", ".join(page.source for page in now), release=release.version))
     for page in now:
         dialect = page.dialect or settings.dialect
         for tally in reading.lifetime(page).tallies:
