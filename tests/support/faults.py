@@ -200,4 +200,11 @@ FAULTS = (
         {"requests": [{"alpha": 0.45}], "load": {"rate": 2.0}},
         {"load": {"rate": 0.4}, "lens": False},
     ),
+    Fault(
+        "more requests, of which fewer drafted tokens are verified",
+        frozenset({"load"}),
+        {"load": {"rate": 3.0}},
+        {"load": {"rate": 0.5}, "lens": False, "verify_budget": 12},
+        facts=({"verification": "adaptive"}, {"verification": "adaptive"}),
+    ),
 )

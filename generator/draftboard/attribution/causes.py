@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import fsum
 from typing import NamedTuple, Self
 
@@ -13,7 +14,12 @@ PHANTOMS, COVERAGE, LENGTHS, MIX = "phantoms", "coverage", "lengths", "mix"
 FIRST, DEEPER, LIKE = "first", "deeper", "like"
 LOAD, PROMPTS, COST = "load", "prompts", "cost"
 """What figures are computed from: a change of each is a part."""
-K = "K"
+K, VERIFICATION = "K", "verification"
+_ACCEPTANCE = {
+    FIRST: "acceptance at the first position",
+    DEEPER: "acceptance at deeper positions",
+    LIKE: "acceptance of like requests",
+}
 _ALONE = 0.8
 """Share of a change that one engine must account for to be the one that changed."""
 _MOST = 0.5
@@ -50,49 +56,101 @@ class Causes:
 
 
 def _found(before: Sequence[Moment], after: Sequence[Moment], mix: Mix | None) -> Iterator[tuple[str, Cause]]:
-    old, new = (Counted.of(moment.whole for moment in side) for side in (before, after))
-    facts = changed_facts(before[-1].facts, after[0].facts)
-    restarted = frozenset[str]().union(*(moment.restarted for moment in (before[-1], after[0])))
-    everywhere = len(restarted) > _MOST * len(after[0].engines)
-    batches = [side.batch for side in (old, new)]
-    for name, cause in _PLAIN.items():
-        detail = {
-            MIX: mix.moved if mix else "",
-            LOAD: f"batch {batches[0]:.1f} -> {batches[1]:.1f}",
-            PHANTOMS: "placeholders of cached prompts: they slow nobody",
-            PROMPTS: "computed beside decoding",
-            COVERAGE: "share of steps that find a draft",
-        }[name]
-        yield name, Cause(cause, detail)
+    between = _Between(before, after)
+    batches = between.batches
+    details = {
+        MIX: mix.moved if mix else "",
+        LOAD: f"batch {batches[0]:.1f} -> {batches[1]:.1f}",
+        PHANTOMS: "placeholders of cached prompts: they slow nobody",
+        PROMPTS: "computed beside decoding",
+        COVERAGE: "share of steps that find a draft",
+    }
+    yield from ((name, Cause(cause, details[name])) for name, cause in _PLAIN.items())
+    switched = between.switched
+    yield LENGTHS, switched or between.of_lengths
+    for name, place in _ACCEPTANCE.items():
+        yield name, switched or between.of_acceptance or Cause(UNEXPLAINED, place)
+    if switched:
+        yield COVERAGE, switched
+    yield COST, switched or between.of_steps
 
-    def event(*left_out: str) -> Cause | None:
-        relevant = {name: words for name, words in facts.items() if name not in left_out}
+
+@dataclass(frozen=True)
+class _Between:
+    """What else differs between two stretches."""
+
+    before: Sequence[Moment]
+    after: Sequence[Moment]
+
+    @cached_property
+    def sides(self) -> tuple[Counted, ...]:
+        """All that was counted, before and after."""
+        return tuple(Counted.of(moment.whole for moment in side) for side in (self.before, self.after))
+
+    @property
+    def batches(self) -> tuple[float, ...]:
+        """Mean requests in a step."""
+        return tuple(side.batch for side in self.sides)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the batch changed far enough that what follows the load may have."""
+        old, new = self.batches
+        return abs(new - old) > _LOADED * old
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What engines export of themselves and changed, in words."""
+        return changed_facts(self.before[-1].facts, self.after[0].facts)
+
+    @property
+    def restarted(self) -> frozenset[str]:
+        """Engines."""
+        return self.before[-1].restarted | self.after[0].restarted
+
+    @property
+    def switched(self) -> Cause | None:
+        """Speculation on or off, by whatever else changed with it."""
+        old, new = (bool(side.drafts) for side in self.sides)
+        return None if old == new else self.event() or Cause("speculation", "on" if new else "off")
+
+    @property
+    def of_lengths(self) -> Cause:
+        """Why drafts are longer or shorter."""
+        if K in self.facts:
+            return Cause(K, self.facts[K])
+        if self.loaded:
+            return Cause(_PLAIN[LOAD], "drafts are shorter or longer under it")
+        return self.event(K) or Cause(UNEXPLAINED, "draft length")
+
+    @property
+    def of_acceptance(self) -> Cause | None:
+        """Why like requests are accepted otherwise."""
+        if self.after[0].facts.get(VERIFICATION) and self.loaded:
+            # Fewer tokens are verified in larger batches: positions cannot tell that from worse drafts.
+            return Cause(_PLAIN[LOAD], "by which verification adapts")
+        return self.alone(_accepted) or self.event(K)
+
+    @property
+    def of_steps(self) -> Cause:
+        """Why steps take longer or shorter at like load."""
+        return self.alone(_seconds) or self.event() or Cause(UNEXPLAINED, "time of a step at like load")
+
+    def event(self, *left_out: str) -> Cause | None:
+        """What changed at that time, however much it did; a restart of most engines where nothing else is known."""
+        relevant = {name: words for name, words in self.facts.items() if name not in left_out}
         if relevant:
             together = "; not separable" if len(relevant) > 1 else ""
             return Cause(" and ".join(relevant), ", ".join(relevant.values()) + together)
+        everywhere = len(self.restarted) > _MOST * len(self.after[0].engines)
         return Cause("restart", "no change of what the engines export") if everywhere else None
 
-    def alone(figure: Callable[[Counted], tuple[float, float]]) -> Cause | None:
-        engine = _alone(before, after, figure)
+    def alone(self, figure: Callable[[Counted], tuple[float, float]]) -> Cause | None:
+        """The one engine that changed, if it is one."""
+        engine = _alone(self.before, self.after, figure)
         if engine is None:
             return None
-        return Cause("one engine", f"{engine} alone" + (", which restarted" if engine in restarted else ""))
-
-    if bool(old.drafts) != bool(new.drafts):
-        switched = event() or Cause("speculation", "on" if new.drafts else "off")
-        yield from ((name, switched) for name in (COVERAGE, LENGTHS, FIRST, DEEPER, LIKE, COST))
-        return
-    if K in facts:
-        yield LENGTHS, Cause(K, facts[K])
-    elif abs(batches[1] - batches[0]) > _LOADED * batches[0]:
-        yield LENGTHS, Cause(_PLAIN[LOAD], "drafts are shorter or longer under it")
-    else:
-        yield LENGTHS, event(K) or Cause(UNEXPLAINED, "draft length")
-    places = {FIRST: "acceptance at the first position", DEEPER: "acceptance at deeper positions"}
-    accepted = alone(_accepted) or event(K)
-    for name in (FIRST, DEEPER, LIKE):
-        yield name, accepted or Cause(UNEXPLAINED, places.get(name, "acceptance of like requests"))
-    yield COST, alone(_seconds) or event() or Cause(UNEXPLAINED, "time of a step at like load")
+        return Cause("one engine", f"{engine} alone" + (", which restarted" if engine in self.restarted else ""))
 
 
 def changed_facts(before: Mapping[str, str], after: Mapping[str, str]) -> Mapping[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from draftboard.attribution import Counted, Explanation, Moment, explain, shift
+from draftboard.attribution.causes import VERIFICATION
 from draftboard.attribution.counted import LEAST
 from draftboard.catalogue import latency, lens, probe, serving
 from draftboard.catalogue.probe import named
@@ -126,7 +127,9 @@ class _Moments:
         found = self._facts.get(key, {})
         facts = {name: " and ".join(sorted(found[name])) for name in map(named, probe.RUNS) if name in found}
         positions = max((len(one.accepted) for one in engines.values()), default=0)
+        way = value_of(model, names.spec_verification)
         own = {
+            VERIFICATION: way if way in self._settings.methods.adaptive else "",
             "K": str(positions),
             "method": value_of(model, names.spec_method),
             "variant": value_of(model, names.variant),

@@ -23,11 +23,16 @@ ADVICE = Decision(
             users.speedup_is["slower"],
             "{measured_speedup.title} is {measured_speedup}: users wait longer",
         ),
+        "adaptive, pays": Choice(
+            Code(11, "keep: its adaptive verification pays", Status.GOOD),
+            adaptive & (users.measured_speedup >= Setting("thresholds.pays_clearly")),
+            "{measured_speedup.title} is {measured_speedup}, with as many tokens verified as the engine chooses",
+        ),
         "adaptive": Choice(
-            Code(8, "none: verification is adaptive", Status.QUIET),
+            Code(8, "compare with a fixed K, or a baseline", Status.ODD),
             adaptive,
-            "A step may verify fewer than K tokens, so positions depend on the load, not on the drafter: measure "
-            "against a baseline",
+            "The engine chooses by the load how many tokens a step verifies, so positions say nothing of the drafter. "
+            "Whether its choice pays, only a server with a fixed K or without speculation beside it shows",
         ),
         "workload": Choice(
             Code(5, "look at what changed", Status.WARN),
@@ -98,8 +103,8 @@ advice = Signal(
     note="The first that holds: users wait longer than with the baseline; acceptance dropped (check "
     "workload and drafter, not K); the drafter does not fit; another K gains at any cost, "
     "shorter before longer; no K pays; a drafter misses the first position; keep. Else the costs decide: "
-    "measure them. None where K differs, "
-    "verification is adaptive or drafts are too few.",
+    "measure them. None where K differs "
+    "or drafts are too few. Where verification is adaptive, only measurements decide.",
     unit=Unit.CODE,
     expr=ADVICE.expr & judged,
     record="vllm_spec_decode_advice:enum_rate{window}",
