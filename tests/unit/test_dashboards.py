@@ -454,7 +454,8 @@ def test_causes_of_a_step_are_marked_by_default_and_alerts_on_demand(documents: 
     for document in documents.values():
         ours = [annotation for annotation in document["annotations"]["list"] if "target" in annotation]
         methods = [] if document["uid"] in EXPORTED_LABELS else ["New methods"]
-        assert [one["name"] for one in ours if one["enable"]] == ["Restarts", "Changes of K", *methods]
+        changes = [f"Changes of {what}" for what in ("K", "version", "drafter")]
+        assert [one["name"] for one in ours if one["enable"]] == ["Restarts", *changes, *methods]
         assert [one["name"] for one in ours if not one["enable"]] == ["Firing alerts"]
         for one in ours:
             assert (one["datasource"]["uid"], one["hide"], one["target"]["interval"]) == ("${datasource}", False, "1m")
@@ -530,6 +531,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         *("acceptance_of_hour", "acceptance_at_start", "acceptance_decline"),  # an alert: shown as draft acceptance
         "known",  # shown as servers up
         "restarts",  # an annotation, and shown as interruptions
+        "runs",  # annotations
         "errors",  # dividend of the error ratio
         "http_failures",  # shown as HTTP responses by status
         "http_responses",

@@ -5,6 +5,7 @@ from functools import partial
 from draftboard.catalogue.metric import Kind, Metric, Presence
 
 PREFIX = "draftboard_spec_"
+DRAFTING = ("method", "k", "adaptive", "rejection")
 VERSION, DRAFTER = "vllm_version", "draft_model"
 RUNS = (
     *(VERSION, DRAFTER, "draft_model_revision", "k_schedule", "model_revision", "model_runner"),
@@ -26,7 +27,7 @@ INFO = Metric(
     meaning="Always 1; how the engine drafts and what it runs is in the labels, as vLLM resolved its configuration.",
     help="How the engine drafts, and what it runs; method none without speculation.",
     presence=Presence.PROBE,
-    own_labels=("method", "k", "adaptive", "rejection", *RUNS),
+    own_labels=(*DRAFTING, *RUNS),
     values={"adaptive": ("true", "false")},
 )
 DRAFT_TOKENS_PER_POS = Metric(

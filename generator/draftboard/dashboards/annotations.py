@@ -14,14 +14,13 @@ from draftboard.dashboards.fields import COLOURS
 from draftboard.dashboards.grafana import GRAFANA
 from draftboard.dashboards.labels import SERIES, label_join
 from draftboard.expr import promql
-from draftboard.expr.nodes import LEVEL, Expr, Match, Raw, over_level
-from draftboard.expr.reads import exists
+from draftboard.expr.nodes import Expr, Raw, over_level
 from draftboard.expr.scope import Level, Scope
 from draftboard.expr.to_promql import promql_of, record_selector
 from draftboard.quantity import EVALUATION, PACE, span_text
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Signal
-from draftboard.signals.drafting import configured_k, current_k, lowest_k
+from draftboard.signals.drafting import configured_k, current_k, lowest_k, runs
 from draftboard.signals.events import firing_alerts, restarts
 from draftboard.signals.presence import REMEMBERED
 from draftboard.signals.traffic import generation_tokens
@@ -64,7 +63,7 @@ def _marks(scope: Scope) -> Iterable[Mark]:
     yield Mark("Restarts", _restarted(scope), "Restart", "blue")
     if current_k.exists(scope.settings):
         yield Mark("Changes of K", _k_changed(scope), "K {{before}} -> {{k}}", purple)
-    if exists(Raw(probe.INFO), scope):
+    if runs.exists(scope.settings):
         for label in _NAMED:
             text = f"{named(label)} {{{{before}}}} -> {{{{{label}}}}}"
             yield Mark(f"Changes of {named(label)}", _renamed(label, scope), text[0].upper() + text[1:], purple)
@@ -102,12 +101,9 @@ def _changed(number: Expr, how: str, scope: Scope) -> str:
 
 def _renamed(label: str, scope: Scope) -> str:
     """Where what engines run has another name than any that was known last, with the former one as a label."""
-    known = Match(label, "!=", "")
-    labels = (*scope.labels, label)
-    info, earlier = (Raw(probe.INFO, window, (known,), chosen_by=(LEVEL,)) for window in (None, REMEMBERED))
-    now = promql.aggregate("group", labels, promql_of(info, scope))
-    past = f"{promql_of(earlier, scope)} {_STEP_AGO}"
-    was = promql.aggregate("group", labels, promql.call("last_over_time", past))
+    known, labels = runs.without(label, ""), (*scope.labels, label)
+    now = promql.aggregate("group", labels, promql_of(known, scope))
+    was = promql.aggregate("group", labels, _before(known, scope))
     one = promql.aggregate("topk", scope.labels, "1", was)
     before = promql.call("label_replace", one, '"before"', '"$1"', f'"{label}"', '"(.*)"')
     matching = f"on ({', '.join(scope.labels)}) group_left (before)"

@@ -37,9 +37,22 @@ drafting = Signal(
     note="Only engines with Draftboard's plugin for vLLM. Under adaptive verification vLLM does not export how many "
     "tokens it verified: acceptance, positions and lengths then depend on the load.",
     unit=Unit.CODE,
-    expr=over_level("max", Raw(probe.INFO), *probe.INFO.own_labels),
+    expr=over_level("max", Raw(probe.INFO), *probe.DRAFTING),
     levels=(Level.ENGINE,),
-    by=probe.INFO.own_labels,
+    by=probe.DRAFTING,
+    empty="no server has the plugin for vLLM",
+)
+runs = Signal(
+    name="runs",
+    title="Release and drafter",
+    question="What runs?",
+    description="Release, drafter, quantization, parallel sizes ..., as vLLM resolved its configuration at start.",
+    action="If several rows differ, look whether a roll-out goes on.",
+    note="Only engines with Draftboard's plugin for vLLM; a value that is not set has no label.",
+    unit=Unit.CODE,
+    expr=over_level("max", Raw(probe.INFO), *probe.RUNS),
+    record="draftboard_spec_runs:info",
+    by=probe.RUNS,
     empty="no server has the plugin for vLLM",
 )
 draft_tokens_per_pos = Signal(
