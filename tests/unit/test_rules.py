@@ -8,13 +8,14 @@ import promql_parser
 from conftest import ROOT
 from draftboard.alerts.monitoring import ON_MONITORING
 from draftboard.build import render
+from draftboard.catalogue import probe
 from draftboard.rules import LONGEST, RecordingRule, depths, reads
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from support import catalogue
 from support.rulefiles import groups, names_kept, nodes, records_in, rules, series_in
 
-OWN_LABELS = {"position", "accepted", "k", "identity", "state", "dimension", "class"} | {
+OWN_LABELS = {"position", "accepted", "k", "identity", "state", "dimension", "class", *probe.RUNS} | {
     *("le", "finished_reason", "reason", "source", "status", "slo", "batch", "device")
 }
 # Divisors that cannot be 0, so that they need no guard.
