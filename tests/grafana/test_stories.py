@@ -29,7 +29,10 @@ class Expected(NamedTuple):
 
 WELL = "All models nothing to do"
 STORIES_TOLD = {
-    "six": Expected(WELL, (("pays", "Qwen2.5-72B-Instruct", "keep"), ("pays", "Llama-3.3-70B-Instruct", "keep"))),
+    "six": Expected(
+        r"All models nothing is wrong DeepSeek-V3.1 mtp six K 1 -> 2 gains 1\d%",
+        (("pays", "Qwen2.5-72B-Instruct", "keep"), ("pays", "Llama-3.3-70B-Instruct", "keep")),
+    ),
     "sixbad": Expected(
         r"phi-4 eagle3 sixbad costs more for 4\d minutes next step look at what changed",
         (("costs more", "phi-4", "look at what changed"),),

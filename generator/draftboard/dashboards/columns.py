@@ -169,6 +169,8 @@ def of_signal(
     else:
         cell = {"type": "color-text" if coloured else "auto"}
     properties: dict[str, Any] = {key: shown[key] for key in ("unit", "thresholds", "decimals") if key in shown}
+    if signal.unit is Unit.RATIO:
+        properties.setdefault("decimals", 1)  # Of a small share Grafana would show more digits than are known.
     properties["mappings"] = [*shown["mappings"], *fields.no_sample("text")]
     if coloured:
         properties["color"] = {"mode": "thresholds"}

@@ -20,6 +20,8 @@ from draftboard.signals.traffic import drafts, generation_tokens
 
 RANK = "Health"
 """Label that holds the rank at the end of the time range; with a capital, so that Prometheus sorts by it."""
+LONGEST_SERIES = 2_000
+"""Characters of a chart's query, without what its panel adds."""
 EVERY = 1000
 """As many models as any page has."""
 LINES, SLO = "lines", "slo"
@@ -80,8 +82,15 @@ class Lines:
         every = replace(scope, every_variant=True)  # The ranking knows the selected ones.
         (label,) = signal.by
         none = label_replace(promql.binary("NaN", "*", promql_of(health, every)), label, _LEAST.get(label, "0"), "", "")
-        series = promql.binary(promql_of(signal, every), "or", none, f"ignoring ({label})")
-        return _in_order(series, scope, _COUNT, promql_of(self._rank, scope), matching=f"ignoring ({label}, {RANK})")
+        values, rank, matching = promql_of(signal, every), promql_of(self._rank, scope), f"ignoring ({label}, {RANK})"
+
+        def ordered(none: str) -> str:
+            series = promql.binary(values, "or", none, f"ignoring ({label})")
+            return _in_order(series, scope, _COUNT, rank, matching)
+
+        # Where no model has a value, the chart says so; a query too long to read twice draws its axes.
+        some = ordered(promql.binary(none, "and", values, "on ()"))
+        return some if len(some) < LONGEST_SERIES else ordered(none)
 
     def of_one(self, signal: Signal, scope: Scope) -> str:
         """All lines of the first model alone; of positions the first ones."""

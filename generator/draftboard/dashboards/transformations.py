@@ -5,10 +5,13 @@ from typing import Any
 
 from draftboard.dashboards.labels import SERIES, SHORT_NAME
 
-SHORT_NAMES: dict[str, Any] = {
-    "id": "renameByRegex",
-    "options": {"regex": f"^{SHORT_NAME[0]}$", "renamePattern": SHORT_NAME[1]},
-}
+
+def renamed(pattern: str, to: str) -> dict[str, Any]:
+    """Names of series by a regular expression."""
+    return {"id": "renameByRegex", "options": {"regex": pattern, "renamePattern": to}}
+
+
+SHORT_NAMES = renamed(f"^{SHORT_NAME[0]}$", SHORT_NAME[1])
 JOINED: dict[str, Any] = {"id": "joinByField", "options": {"byField": "Time", "mode": "outer"}}
 """Series of one moment become one frame: a column each, in the order of the answer."""
 _MERGE: dict[str, Any] = {"id": "merge", "options": {}}

@@ -7,7 +7,7 @@ from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRAFANA, override, query
 from draftboard.dashboards.lines import by_health
 from draftboard.dashboards.panels.panel import Built, Queries, kind
-from draftboard.dashboards.transformations import SHORT_NAMES
+from draftboard.dashboards.transformations import renamed
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Edition, Level, events
@@ -23,6 +23,9 @@ OTHERS = {
     102: ("no rules are loaded: run draftboard doctor", Status.ODD),
 }
 """What is said where no model needs somebody."""
+_TRY = " K {{k}} -> {{next_k}} gains"
+_NAMES = renamed("^(?:[^ ]*/)?(.*?)(?: +vllm)?( K .*)? *$", "$1$2")
+"""Of models, as everywhere; what follows the name stays."""
 _PLAIN = {"mode": "fixed", "fixedColor": "transparent"}
 
 
@@ -54,9 +57,9 @@ def needs_first(context: Context, *, width: int) -> Built:
         "worst": (of_worst(leads.with_page(shown, scope.labels, context.uids)), context.legend(Level.MODEL)),
         "since": (of_worst(promql_of(health_age, scope)), "for"),
         "next": (of_worst(promql_of(next_step, scope)), "next step"),
-        "gain": (of_worst(gain), "K {{k}} -> {{next_k}} gains"),
+        "gain": (of_worst(gain), _TRY.strip()),
         "well": (one("max", well), "All models"),
-        "try": (best, f"{context.legend(Level.MODEL)} K {{{{k}}}} -> {{{{next_k}}}} gains"),
+        "try": (best, context.legend(Level.MODEL) + _TRY),
         "no_target": (one("max", no_target), "Models"),
         "no_rules": (one("max", no_rules), "Rules"),
     }
@@ -77,8 +80,8 @@ def needs_first(context: Context, *, width: int) -> Built:
         | {"noValue": "Prometheus does not answer", "links": link}
         | {"mappings": [*look["mappings"], {"type": "value", "options": said}]},
         targets=[query(expr, ref, legend=legend, instant=True) for ref, (expr, legend) in lines.items()],
-        options=GRAFANA["tiles"]["options"],
-        size=(width, 4),
+        options=GRAFANA["tiles"]["options"] | {"text": {"titleSize": 12, "valueSize": 22}},
+        size=(width, 5),  # On a phone, too, three tiles are side by side.
         overrides=[
             # An empty list would leave the panel's own mappings.
             override(
@@ -100,5 +103,5 @@ def needs_first(context: Context, *, width: int) -> Built:
                 for ref in ("gain", "try")
             ),
         ],
-        transformations=[SHORT_NAMES],
+        transformations=[_NAMES],
     )

@@ -58,6 +58,7 @@ def tiles(
 
     queried, settings = queries(context, promql, *signals), context.settings
     first = next(iter(queried.signals.values()), signals[0])
+    look = fields.by_threshold(first, settings, colours)
     text = {"text": {"titleSize": 20, "valueSize": 54}} if large else {}
     named = {} if len(queried.shown) > 1 else {"textMode": "value"}
     return queried.panel(
@@ -65,7 +66,8 @@ def tiles(
         title=title,
         description=description,
         action=action,
-        fields=fields.by_threshold(first, settings, colours) | {"noValue": fields.NO_VALUE},
+        fields=look
+        | {"noValue": fields.NO_VALUE, "mappings": [*look["mappings"], *fields.no_sample("transparent")]},
         targets=[query(expr, ref, legend=legend(one), instant=True) for ref, one, expr in queried.shown],
         options=GRAFANA["tiles"]["options"] | text | named,
         size=(width, 5 if large else 3),  # At 1366 pixels a large name takes two lines.
@@ -83,7 +85,8 @@ def _look(signal: Signal, first: Signal, settings: Settings) -> dict[str, Any]:
     if (signal.unit, signal.decimals, signal.codes) == (first.unit, first.decimals, first.codes):
         return {}
     shown = fields.by_threshold(signal, settings, fields.ON_TILES)
-    return {key: shown[key] for key in ("unit", "decimals", "mappings") if shown.get(key)}
+    shown["mappings"] = [*shown["mappings"], *fields.no_sample("transparent")]
+    return {key: shown[key] for key in ("unit", "decimals", "mappings") if key in shown}
 
 
 def wall(*signals: Signal, widths: Sequence[int], height: int) -> tuple[Panel, ...]:
