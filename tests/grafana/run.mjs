@@ -45,7 +45,7 @@ async function show(browser, url, view, out) {
   page.on('console', (message) => {
     // Grafana's server has fonts and icons under /public/ that its packages lack.
     if (message.type() === 'error' && !message.location().url?.includes('/public/')) {
-      said.add(`console: ${message.text()}`);
+      said.add(`console: ${message.text()} ${message.location().url ?? ""}`);
     }
   });
   try {

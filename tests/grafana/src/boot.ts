@@ -34,4 +34,11 @@ Object.assign(window, {
   },
 });
 
+// Grafana's app gives arrays a method of its former vectors, which its packages before 13 call.
+Object.defineProperty(Array.prototype, 'get', {
+  value(this: unknown[], index: number) {
+    return this[index];
+  },
+});
+
 export {};

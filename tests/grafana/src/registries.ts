@@ -63,11 +63,14 @@ function fieldOptions(): FieldConfigPropertyItem[] {
   );
 }
 
+/** What gives a transformation when it is called, as Grafana 13 does, and is one itself, as before. */
+const lazily = (one: object) => Object.defineProperties(() => one, Object.getOwnPropertyDescriptors(one));
+
 function transformers(): TransformerRegistryItem[] {
   const byId = new Map([...Object.values(standardTransformers), partitionByValues].map((one) => [one.id, one]));
   return [...byId.values()].map(
     (one) =>
-      ({ id: one.id, name: one.name, transformation: () => one, editor: () => null }) as unknown as TransformerRegistryItem
+      ({ id: one.id, name: one.name, transformation: lazily(one), editor: () => null }) as unknown as TransformerRegistryItem
   );
 }
 
