@@ -46,6 +46,10 @@ function packages(version) {
         build.onResolve({ filter: /^@grafana\/runtime\/unstable$/ }, () => ({ path: path.join(STUBS, 'loggers.ts') }));
       }
       if (BEFORE_NEW_TABLE.includes(version)) {
+        // Imported by a module as Node.js does it, the old table's scroll bars are no component.
+        build.onResolve({ filter: /^react-custom-scrollbars-2$/ }, (given) =>
+          ours(given) ? undefined : { path: path.join(STUBS, 'scrollbars.ts') }
+        );
         build.onResolve({ filter: /^@grafana\/ui\/unstable$/ }, (given) =>
           ours(given) ? { path: path.join(STUBS, 'old-table.tsx') } : undefined
         );

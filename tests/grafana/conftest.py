@@ -8,7 +8,7 @@ from conftest import OBJECTIVES
 from draftboard.build import render
 from draftboard.settings import Settings, load
 from grafana.past import BUILD, Past, serving
-from grafana.views import WIDTHS, View, show
+from grafana.views import CHOSEN, WIDTHS, View, show
 from support import grafana
 
 OVERVIEW = "dashboards/draftboard-overview.json"
@@ -42,9 +42,14 @@ def all_views(pages: Mapping[str, str], past: Past, request: pytest.FixtureReque
     chosen = request.config.getoption("--page")
     paths = [path for path in pages if any(part in path for part in chosen or "/")]
     views = [
-        *(View(path, width) for path in paths for width in WIDTHS),
+        *(View(path, width, search=CHOSEN.get(path, "")) for path in paths for width in WIDTHS),
         *(View(path, WIDTHS[0], empty=True) for path in paths),
-        *(View(path, width, "light") for path in paths if "standalone" not in path for width in WIDTHS),
+        *(
+            View(path, width, "light", search=CHOSEN.get(path, ""))
+            for path in paths
+            if "standalone" not in path
+            for width in WIDTHS
+        ),
     ]
     return list(show(views, pages, past, BUILD / "views", pictures=True))
 

@@ -45,7 +45,7 @@ def test_columns_that_are_renamed_or_ordered_are_there(wide: list[View], setting
 
     def problems() -> Iterator[str]:
         for view, panel in panels(wide):
-            for step in panel["organized"]:
+            for step in panel["organized"] if any(frame["length"] for frame in panel["frames"]) else ():
                 for kind in ("renamed", "ordered"):
                     for name in set(step[kind]) - set(step["names"]) - optional:
                         yield f"{view.where(panel)}: {name!r} is {kind}"

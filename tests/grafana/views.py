@@ -14,6 +14,8 @@ from grafana.past import HERE, Past
 
 Json = dict[str, Any]
 WIDTHS = (1920, 1366)
+CHOSEN = {"dashboards/draftboard-compare.json": "var-model_name=meta-llama/Llama-3.3-70B-Instruct"}
+"""Variables that a page is about: variants of one model."""
 INSTALL = "apt-get install --no-install-recommends chromium fonts-inter, or set CHROMIUM"
 
 

@@ -10,12 +10,10 @@ from conftest import OBJECTIVES
 from draftboard.build import render
 from draftboard.settings import load
 from grafana.past import BUILD, EVERYTHING, FLEET, serving
-from grafana.views import WIDTHS, View, show
+from grafana.views import CHOSEN, WIDTHS, View, show
 from support import grafana
 
 OF_FLEET = "dashboards/draftboard-fleet.json"
-CHOSEN = {"dashboards/draftboard-compare.json": "var-model_name=meta-llama/Llama-3.3-70B-Instruct"}
-"""Variables that a page is about: variants of one model."""
 FREQUENT, COVERING = 64, 64  # colours
 WIDTH = 1200
 LARGEST = 150_000

@@ -66,8 +66,7 @@ def tiles(
         title=title,
         description=description,
         action=action,
-        fields=look
-        | {"noValue": fields.NO_VALUE, "mappings": [*look["mappings"], *fields.no_sample("transparent")]},
+        fields=look | {"noValue": fields.NO_VALUE, "mappings": [*look["mappings"], *fields.no_sample("transparent")]},
         targets=[query(expr, ref, legend=legend(one), instant=True) for ref, one, expr in queried.shown],
         options=GRAFANA["tiles"]["options"] | text | named,
         size=(width, 5 if large else 3),  # At 1366 pixels a large name takes two lines.
