@@ -1,5 +1,4 @@
 // Stands between Grafana's modules and react-custom-scrollbars-2, which is no module: its default is the component.
-// @ts-expect-error The package of an older Grafana, which the newest lacks.
 import Scrollbars from 'react-custom-scrollbars-2';
 
 export default Scrollbars;
