@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from draftboard.catalogue import latency, serving
 from draftboard.compare import Side
@@ -20,7 +21,7 @@ def ran(
     *,
     acceptance: float | None = None,
     drafts: int = 1000,
-    step: float = 0.03,
+    step: float | None = None,
     per_step: float = 1.0,
     model: str = "m",
     method: str = "",
@@ -41,7 +42,7 @@ def ran(
 
     Answers wait `queued` seconds before their first token.
 
-    Drafts are accepted whole or not at all, so that any acceptance can be had exactly.
+    Drafts are accepted whole or not at all, so that any acceptance can be had exactly. Steps take what their tokens do.
     """
     requests, tokens = len(times), float(answers * len(times))
     steps = (tokens - requests) / per_step
@@ -54,7 +55,7 @@ def ran(
         times={
             latency.TIME_TO_FIRST_TOKEN: [first_token] * requests,
             latency.TIME_PER_OUTPUT_TOKEN: times,
-            latency.STEP_LATENCY: [step] * round(steps),
+            latency.STEP_LATENCY: [fmean(times) * per_step if step is None else step] * round(steps),
             latency.END_TO_END_LATENCY: [queued + time * answers for time in times],
         },
         model=model,

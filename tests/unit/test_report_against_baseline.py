@@ -149,7 +149,7 @@ def test_saved_pages_of_a_server_and_of_its_baseline(capsys: pytest.CaptureFixtu
         code, out, err = run(*pages, "--method", "ngram", "--markdown", capsys=capsys)
         assert (code, err) == (0, "")
         assert "users wait longer (measured)" in out
-        assert "Measured speedup 0.59 against the baseline at like load" in out
+        assert "Measured speedup 0.60 against the baseline at like load" in out
         assert "speculation off" in out
 
 

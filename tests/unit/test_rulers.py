@@ -12,7 +12,7 @@ from draftboard.build import render
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.catalogue import around
 from draftboard.rulers import IN_ORDER, RULERS, Ruler
-from draftboard.rules import LINKS, LONGEST_QUERY, RecordingRule, recording_groups
+from draftboard.rules import LINKS, LONGEST_QUERY, ROOM, RecordingRule, recording_groups
 from draftboard.settings import Settings, load
 from support.command_line import run
 from support.rulefiles import loaded, present_in
@@ -103,7 +103,7 @@ def test_what_reads_raw_series_in_vmalert_reads_all_of_one_moment() -> None:
 def test_rules_leave_room_for_longer_labels_below_the_longest_query(
     ruler: Ruler, built: dict[Ruler, dict[str, str]]
 ) -> None:
-    assert max(len(rule["expr"]) for rule in rules(built[ruler])) < 0.8 * LONGEST_QUERY
+    assert max(len(rule["expr"]) for rule in rules(built[ruler])) < ROOM * LONGEST_QUERY
 
 
 def test_thanos_and_vmalert_take_a_partial_answer_for_an_error(built: dict[Ruler, dict[str, str]]) -> None:

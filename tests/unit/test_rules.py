@@ -16,7 +16,7 @@ from support import catalogue
 from support.rulefiles import groups, names_kept, nodes, records_in, rules, series_in
 
 OWN_LABELS = {"position", "accepted", "k", "identity", "state", "dimension", "class", *probe.RUNS} | {
-    *("le", "finished_reason", "reason", "source", "status", "slo", "batch", "device")
+    *("le", "finished_reason", "reason", "source", "status", "slo", "batch", "context", "device")
 }
 # Divisors that cannot be 0, so that they need no guard.
 NEVER_ZERO = {
@@ -31,7 +31,6 @@ NEVER_ZERO = {
     "engine:vllm_spec_decode_acceptance_length_to_others:ratio_rate5m": "a mean acceptance length is at least 1",
     "model:draftboard_spec_class_speedup_low:ratio_rate5m": "a step takes at least as long as a plain one",
     "model:draftboard_spec_class_speedup_high:ratio_rate5m": "a step takes at least as long as a plain one",
-    "model:vllm_measured_speedup:ratio_rate5m": "the baseline's requests are over a minimum, itself over 0",
     "model:vllm_queue_wait:seconds_rate5m": "infinite where requests wait and none gets a token, as said",
     "target:vllm_server_outlier:bool": "infinite where requests wait and none gets a token, which is long",
     "model:vllm_spec_decode_verdict:enum_rate5m": "1 + the uncertainty of a measured speedup is a power of e",

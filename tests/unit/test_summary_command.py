@@ -10,10 +10,9 @@ import jsonschema
 import pytest
 
 from draftboard.cli.schemas import schema_of
-from draftboard.signals import Signal, acceptance
-from draftboard.signals.latency import end_to_end
+from draftboard.signals import Signal
 from draftboard.signals.states import STATES, state
-from draftboard.signals.traffic import first_tokens, generation_tokens
+from draftboard.signals.traffic import generation_tokens
 from draftboard.signals.users import measured_speedup
 from draftboard.signals.verdicts import VERDICT, verdict
 from support import command_line
@@ -95,18 +94,19 @@ def test_a_model_that_generates_nothing_adds_no_hours(capsys: pytest.CaptureFixt
     assert (hours(found), found["totals"]["coverage"]) == ({}, 1)
 
 
-def test_answers_that_come_no_sooner_are_no_help_though_tokens_do(capsys: pytest.CaptureFixture[str]) -> None:
-    # Answers of one length: the drafting server finishes more of them.
-    baseline = PLAIN(10, also={end_to_end.mean.name: 4.0, first_tokens.name: 1.0})
-    own = {end_to_end.mean: 5.0, first_tokens: tokens(3) / tokens(0)}
-    found = summed(capsys, ruled("faster, measured", 10, 0, own), baseline)
-    assert found["totals"]["unclear_hours"] == pytest.approx({"tokens come sooner, answers do not": 10})
-
-
-def test_a_speedup_beyond_the_tokens_of_a_step_is_not_believed(capsys: pytest.CaptureFixture[str]) -> None:
-    wrong = {measured_speedup: 2.0, acceptance.tokens_per_step: 1.5}
-    found = summed(capsys, ruled("faster, measured", 10, 0, wrong))
-    assert found["totals"]["unclear_hours"] == pytest.approx({"measurements contradict each other": 10})
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("sooner", "tokens come sooner, answers do not"),
+        ("too fast", "measured above tokens per step"),
+        ("unlike answers", "variants not alike: answers"),
+    ],
+)
+def test_what_is_no_measured_gain_is_unclear_and_says_why(
+    row: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = summed(capsys, ruled(row, 10))
+    assert found["totals"]["unclear_hours"] == pytest.approx({why: 10})
 
 
 @pytest.mark.parametrize("gone", [0, 12])

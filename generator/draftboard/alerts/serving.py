@@ -4,6 +4,7 @@ from draftboard.alerts.alert import LEAST_REQUESTS, Alert, enough_requests, enou
 from draftboard.expr.nodes import ByLabel, If, IsSet, Labels
 from draftboard.quantity import Setting
 from draftboard.signals import Level, capacity, requests, responses, slo, steps, users
+from draftboard.signals.verdicts import REFUTED, VERDICT, verdict
 
 _enough_arrivals = requests.requests_rejected.sum("reason") + requests.request_rate > LEAST_REQUESTS
 """Rejected requests are traffic too, even where none is served."""
@@ -119,8 +120,8 @@ ON_SERVING = (
         beyond="slower",
         for_="30m",  # So long below the limit is no chance: it waits for no interval.
         keep_firing_for="15m",
-        guard=enough_requests,
-        when="the measured speedup over the model's baseline is below ${limit}",
+        guard=enough_requests.combined("unless", VERDICT.any_of(verdict, *REFUTED)),
+        when="the measured speedup over the model's baseline is below ${limit}, and no other number disproves it",
         summary="Users wait longer for tokens than without speculation.",
         description="${who} generates tokens at ${value} of the speed of the model's baseline.",
         dashboard="capacity",

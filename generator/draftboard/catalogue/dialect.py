@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from draftboard.catalogue import CATALOGUE, latency, serving
+from draftboard.catalogue import CATALOGUE, serving
 from draftboard.catalogue.metric import Kind, Metric, Presence
 
 VLLM = "vllm:"
@@ -114,11 +114,6 @@ class Dialect:
     def sample(self) -> Literal["requests", "tokens"]:
         """What a time per output token is counted by: tokens, where the engine does not count requests."""
         return "requests" if self.spelled(serving.REQUESTS_FINISHED) else "tokens"
-
-    @property
-    def times_steps_apart(self) -> bool:
-        """Whether time per step and time per token are two measurements, of which one can disprove the other."""
-        return self.spelled(latency.STEP_LATENCY.sum) != self.spelled(latency.TIME_PER_OUTPUT_TOKEN.sum)
 
     @property
     def own_labels(self) -> frozenset[str]:

@@ -89,6 +89,7 @@ _speedup = _options(
     _acceptance,
     _option("--verify-inflation", type=Number(), help="v: time of a verify step / a plain step. Default: settings."),
     _option("--max-k", type=int, help="Longest draft. Default: the settings', or one beyond --survival."),
+    _option("--batch", default=1.0, help="Requests that share a step, for assumed costs."),
 )
 
 
@@ -198,7 +199,8 @@ def decide(given: _Given) -> plans.basis.Plan:
         starts=room.with_draft.starts if room else None,
         requests=room.with_draft.requests if room else None,
         tokens_lost=room.tokens_lost if room else None,
-        speedup=None if best is None else best.best.speedup if best.best else 1.0,
+        speedup=None if best is None else best.best.at_least if best.best else 1.0,
+        range=best.best.range if best and best.best else None,
         assumed=best is None or best.cost_ratio.assumed or best.verify_inflation.assumed,
         pays_clearly=settings.thresholds.pays_clearly,
         **{name: given[name] for name in ("slo", "temperature", "validated_temperature")},
@@ -210,7 +212,10 @@ def _lengths(settings: Settings, given: _Given) -> plans.lengths.DraftLengthPlan
     cost = plans.basis.cost_ratio(settings, given["cost_ratio"], given["method"])
     inflation = plans.basis.verify_inflation(settings, given["verify_inflation"], given["method"])
     return plans.lengths.plan_draft_length(
-        settings, cost, inflation, alpha=given["alpha"], survival=given["survival"], longest=given["max_k"]
+        *(settings, cost, inflation),
+        **{name: given[name] for name in ("alpha", "survival", "batch")},
+        longest=given["max_k"],
+        method=method_of(given["method"] or "", settings),
     )
 
 

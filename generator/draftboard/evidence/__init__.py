@@ -7,5 +7,4 @@ from draftboard.evidence.law import Load
 from draftboard.evidence.lengths import Change, Depth, Drafting, LengthAdvice, length_advice
 from draftboard.evidence.measurements import Measurement, published
 from draftboard.evidence.range import Range, Ruling, expected_speedup, ruling
-from draftboard.evidence.refutation import Lengths, Measured, refutations
 from draftboard.evidence.words import SETTLES, UNKNOWN_LOAD, headline

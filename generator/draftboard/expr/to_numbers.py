@@ -78,6 +78,9 @@ _OF_ONE_WINDOW: Mapping[str, Callable[[float], float]] = {
     "abs": abs,
     "ceil": lambda number: float(math.ceil(number)),
     "log2": math.log2,
+    "ln": math.log,
+    "exp": math.exp,
+    "sqrt": math.sqrt,
     # Of one reading: the last sample is the mean and the greatest, too.
     "avg_over_time": float,
     "max_over_time": float,
@@ -187,7 +190,7 @@ def _(node: nodes.Carrying, view: View) -> Vector:
 def _(node: nodes.CountValues, view: View) -> Vector:
     counts: dict[Labels, float] = {}
     for labels, number in _vector(node.argument, view).items():
-        group = vector.with_label(vector.kept(labels, view.scope.labels), node.label, f"{number:g}")
+        group = vector.with_label(vector.kept(labels, (*view.scope.labels, *node.by)), node.label, f"{number:g}")
         counts[group] = counts.get(group, 0.0) + 1
     return counts
 

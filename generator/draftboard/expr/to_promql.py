@@ -249,7 +249,9 @@ def _(node: nodes.Carrying, scope: Scope) -> str:
 
 @to_promql.register
 def _(node: nodes.CountValues, scope: Scope) -> str:
-    return promql.aggregate("count_values", scope.labels, f'"{node.label}"', to_promql(node.argument, scope))
+    return promql.aggregate(
+        "count_values", (*scope.labels, *node.by), f'"{node.label}"', to_promql(node.argument, scope)
+    )
 
 
 @to_promql.register

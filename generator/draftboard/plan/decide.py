@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from draftboard.evidence import Range
 from draftboard.output import Block, Described, Heading, Table, Text, columns
 from draftboard.plan.basis import DRAFT_MODEL, FORMULAS, Formula, Plan, within
 from draftboard.status import Status
@@ -27,6 +28,7 @@ class Situation:
     speedup: float | None = None  # expected at the best k; 1 where none pays
     pays_clearly: float = 1.0
     assumed: bool = True  # whether the speedup rests on an assumed c or v
+    range: Range | None = None  # of the speedup then
 
     def __post_init__(self) -> None:
         within("vocab size", min((size for size in self.vocab_sizes if size is not None), default=1), 1, 1e9)
@@ -100,8 +102,8 @@ RULES = (
     Rule("acceptance", "pass", "measured at the temperature of production", "at_production", value=True),
     Rule("acceptance", "warn", "measured at {s.validated_temperature:g}: measure at {s.temperature:g}"),
     Rule("speedup", "unknown", "needs acceptance", "speedup"),
-    Rule("speedup", "unknown", "{s.speedup:.2f}, but with assumed c or v: give both", "assumed", value=True),
     Rule("speedup", "fail", "no draft length is expected to be faster than plain decoding", "speedup", 1),
+    Rule("speedup", "unknown", "{s.range} at assumed costs: give c and v", "assumed", value=True),
     Rule("speedup", "warn", "{s.speedup:.2f} expected: about even", "pays", value=False),
     Rule("speedup", "pass", "{s.speedup:.2f} expected"),
     Rule("concurrency", "unknown", "needs acceptance, and the KV of both models", "effective"),

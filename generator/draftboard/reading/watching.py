@@ -8,7 +8,7 @@ from functools import cache
 
 import httpx
 
-from draftboard.catalogue import CATALOGUE, around, latency, probe, speculation
+from draftboard.catalogue import CATALOGUE, around, latency, probe, serving, speculation
 from draftboard.catalogue.dialects import DIALECTS, Dialect
 from draftboard.errors import DraftboardError
 from draftboard.intervals import LEAST, PARTS
@@ -24,6 +24,7 @@ _IN_TIME = 0.05  # Of the window.
 _OF_PARTS = (
     *(speculation.DRAFTS, speculation.DRAFT_TOKENS, speculation.ACCEPTED_TOKENS),
     *(latency.TIME_PER_OUTPUT_TOKEN.count, latency.TIME_PER_OUTPUT_TOKEN.sum),
+    *(serving.GENERATION_TOKENS, latency.TIME_TO_FIRST_TOKEN.count),
     *(latency.STEP_LATENCY.count, latency.STEP_LATENCY.sum, latency.STEP_TOKENS.count),
     *(probe.DECODE_STEPS, probe.DECODE_STEP_SECONDS, around.PROCESS_START_TIME),
 )

@@ -101,8 +101,9 @@ def _numbers(model: ModelReport, settings: Settings) -> Table:
 
 
 def _no_k_pays(model: ModelReport) -> bool:
-    best = model.speculation.best_speedup if model.speculation else None
-    return best is not None and best < economics.BREAK_EVEN
+    """Where one is fastest, and none is best."""
+    spoken = model.speculation
+    return spoken is not None and spoken.fastest_k is not None and spoken.best_k is None
 
 
 def _ranges(signal: Signal, assumed: Expectation) -> Iterator[tuple[Cell, ...]]:

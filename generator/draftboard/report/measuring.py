@@ -1,8 +1,8 @@
 """Servers that speculate, measured against those of their model that do not: both were read over the same time."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from draftboard.catalogue import Metric, latency, serving
 from draftboard.expr.to_numbers import values_of
@@ -12,13 +12,16 @@ from draftboard.report.numbers import COUNTED, Part
 from draftboard.report.scatter import ratios
 from draftboard.settings import Settings
 from draftboard.signals import Signal
+from draftboard.signals.alike import baseline_answer_length, baseline_prompt_length, objection
 from draftboard.signals.costs import step_cost
 from draftboard.signals.latency import per_token
 from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
 
 _ANY = "any"
 """A method, for the label that a server needs to count as one that speculates: nobody may have named the real one."""
-MEASURED = (measured_speedup, speedup_low, speedup_high, step_cost)
+BESIDE = (measured_speedup, objection, baseline_prompt_length, baseline_answer_length)
+"""Signals of a variant beside its baseline, by the counts of both."""
+MEASURED = (*BESIDE, speedup_low, speedup_high, step_cost)
 """Signals that need a baseline."""
 
 
@@ -26,10 +29,10 @@ MEASURED = (measured_speedup, speedup_low, speedup_high, step_cost)
 class Measuring:
     """What a baseline measures of a model."""
 
-    speedup: float | None
-    """Of users' time per output token; None where it measures none."""
+    beside: Mapping[Signal, float] = field(default_factory=dict)
+    """Signals of the variant beside the baseline, as far as they have a value."""
     interval: Estimate | None = None
-    """95 % of it; None where the time has too few parts."""
+    """95 % of the speedup; None where the time has too few parts."""
     step_cost: float | None = None
     """Mean step over the baseline's; None where their batches are not alike."""
     why: str = ""
@@ -38,9 +41,9 @@ class Measuring:
     @property
     def answers(self) -> dict[Signal, float]:
         """The values of signals, as far as they are known."""
-        low, high = (self.interval.low, self.interval.high) if self.interval else (None, None)
-        found = zip(MEASURED, (self.speedup, low, high, self.step_cost), strict=True)
-        return {signal: value for signal, value in found if value is not None}
+        interval = self.interval
+        ends = {speedup_low: interval.low, speedup_high: interval.high} if interval else {}
+        return {**self.beside, **ends, **({} if self.step_cost is None else {step_cost: self.step_cost})}
 
 
 def parts_of(grown: Sequence[Growth], tallies: Sequence[Tally]) -> tuple[Part, ...]:
@@ -63,19 +66,21 @@ def measuring(
     of = settings.dialect.sample
     if finished < settings.traffic.to_compare(of):
         least = f"{finished:,.0f} {of} finished on a side (minimum {settings.traffic.to_compare(of):,.0f})"
-        return Measuring(None, step_cost=cost, why=least)
+        return Measuring(step_cost=cost, why=least)
     batches = _batches(variant, baseline)
     # Without a time there are no rates: as many requests finished at any load.
     if not seconds and batches and not _alike(batches, settings):
-        return Measuring(None, why="decode steps of {:.3g} requests against {:.3g}".format(*batches))
+        return Measuring(why="decode steps of {:.3g} requests against {:.3g}".format(*batches))
     if seconds:
         batches = [_sum(side, latency.END_TO_END_LATENCY.sum) / seconds / len(side) for side in (variant, baseline)]
     sides = [_with_batch(side, batch) for side, batch in zip((variant, baseline), batches or (0.0, 0.0), strict=True)]
     counts = counts_of([*sides[0], *sides[1]], settings, _ANY)
-    speedup = next(iter(values_of(measured_speedup, counts).values()), None)
+    found = {signal: next(iter(values_of(signal, counts).values()), None) for signal in BESIDE}
+    beside = {signal: value for signal, value in found.items() if value is not None}
     before, after = (ratios(parts_of(grown, side)).get(per_token.mean.name) for side in (baseline, variant))
+    speedup = beside.get(measured_speedup)
     interval = before.over(after) if speedup and before and after else None
-    return Measuring(speedup, interval, cost, "" if speedup else measured_speedup.empty)
+    return Measuring(beside, interval, cost, "" if speedup or objection in beside else measured_speedup.empty)
 
 
 def _with_batch(tallies: Sequence[Tally], batch: float) -> list[Tally]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from draftboard.catalogue import Metric, latency, speculation
+from draftboard.catalogue import Metric, latency, serving, speculation
 from draftboard.evidence import LengthAdvice, Range
 from draftboard.output import Described
 from draftboard.report.bound import LINE, LOAD, FromSignal, annotated, per
@@ -194,6 +194,12 @@ class Part(Described):
     """Drafts verified."""
     draft_tokens: Annotated[float, speculation.DRAFT_TOKENS]
     accepted_tokens: Annotated[float, speculation.ACCEPTED_TOKENS]
+    step_seconds: Annotated[float, latency.STEP_LATENCY.sum] = 0.0
+    """Time of decode steps, summed over the requests in them."""
+    generated: Annotated[float, serving.GENERATION_TOKENS] = 0.0
+    """Generated tokens."""
+    first_tokens: Annotated[float, latency.TIME_TO_FIRST_TOKEN.count] = 0.0
+    """Requests that received their first token."""
 
 
 COUNTED = annotated(Part, Metric)

@@ -24,6 +24,7 @@ from draftboard.quantity import Setting
 from draftboard.reading import Past, drafting_of, of_model
 from draftboard.report.bound import LINE, bound
 from draftboard.report.classes import Figures
+from draftboard.report.measuring import BESIDE
 from draftboard.report.numbers import COUNTED, Part, Traffic
 from draftboard.report.own import BATCH, DRAFTED, PURE_SECONDS, PURE_STEPS, SECONDS, STEPS, Stretch, stretches
 from draftboard.report.scatter import SCRAPES, Parts, speedups
@@ -157,7 +158,7 @@ class Queries:
         answers, before = dict[tuple[str, Level], Vector](), dict[tuple[str, Level], Vector]()
         asked = [
             *((answers, signal, self._scope(level)) for level in levels for signal in _BASE),
-            *((answers, signal, self._scope(Level.MODEL)) for signal in (measured_speedup, step_cost)),
+            *((answers, signal, self._scope(Level.MODEL)) for signal in (*BESIDE, step_cost)),
             *((before, signal, self._scope(Level.MODEL).ago(BEFORE)) for signal in _BEFORE if self.compares),
         ]
         for done, (into, signal, scope) in enumerate(asked):

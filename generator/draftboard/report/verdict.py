@@ -9,9 +9,8 @@ from draftboard.quantity import value
 from draftboard.reading import Numbers
 from draftboard.report import objects
 from draftboard.report.bound import per
-from draftboard.report.contradiction import contradictions
 from draftboard.report.expectation import OWN_CURVE, OWN_STEPS, expectation_of
-from draftboard.report.felt import SOONER, Felt, latency_of
+from draftboard.report.felt import Felt, latency_of
 from draftboard.report.numbers import Expectation
 from draftboard.report.own import Stretch
 from draftboard.settings import Settings
@@ -27,13 +26,9 @@ from draftboard.signals.verdicts import ASSUMED, BY_STEPS, MEASURED, UNCLEAR, VE
 _BY_NAME = {signal.name: signal for signal in ALL}
 _BY_LENGTH = frozenset(ADVICE[row].says for row in (*Change, "drafter", "measure"))
 """Advice that rests on costs, or names the drafter where costs are not known to allow better."""
-REFUTED = "measurements contradict each other"
-"""Where numbers of one page disprove what was measured against the baseline."""
 _MIXED = "servers with and without speculation in one"
 _PLAIN = 'Of its servers these do not speculate: {}. Label their targets {}="{}", or start them with speculation'
 _NAMED = 3
-_SOONER = Code(SOONER.value, f"{SOONER.says} ({MEASURED})", SOONER.status)
-_FASTER = VERDICT.choices[f"{measured_speedup.bands[-1].name}, {MEASURED}"]
 _RESTS_ON = {
     ASSUMED: "assumed from published measurements",
     OWN_CURVE: "its own steps at different loads; the drafter's time in them is assumed",
@@ -53,7 +48,7 @@ _RULED = {
     for basis in (OWN_CURVE, OWN_STEPS)
 }
 """What holds in all of a range of its own steps, or that nothing does."""
-FURTHER = (*_RULED.values(), _SOONER)
+FURTHER = tuple(_RULED.values())
 """Verdicts that no record has."""
 
 
@@ -96,17 +91,12 @@ def verdict_of(case: Case) -> objects.Verdict:
         return objects.Verdict(
             says=None, advice=None, reasons=(filled(chosen.reason, case),), withheld=chosen.code.says
         )
-    if chosen.basis in {MEASURED, BY_STEPS} and (
-        found := contradictions(case.numbers, interval_of(case), case.baselines)
-    ):
-        reasons = tuple(f"{one[0].upper()}{one[1:]}" for one in found)
-        return objects.Verdict(says=None, advice=None, reasons=reasons, withheld=REFUTED)
     advised = ADVICE.of(case.numbers.value(advice))
     if chosen.basis not in {MEASURED, BY_STEPS} and (expected := assumed_of(case)) and expected.speedup:
         return _of_ranges(case, expected, chosen, advised)
     felt = _felt(case) if chosen.basis == MEASURED else None
     return objects.Verdict(
-        says=_SOONER.says if felt and felt.withheld and chosen is _FASTER else chosen.code.says,
+        says=chosen.code.says,
         advice=advised.code.says if advised else None,
         reasons=tuple(
             filled(reason, case)

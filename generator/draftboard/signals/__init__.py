@@ -8,6 +8,7 @@ from draftboard.signals import (
     absence,
     acceptance,
     advice,
+    alike,
     capacity,
     classes,
     comparison,
@@ -69,6 +70,7 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "latency-per-token": (
         *latency.per_token.signals,
         latency.per_token_tail,
+        *(alike.baseline_prompt_length, alike.baseline_answer_length, alike.objection),
         *(users.measured_speedup, users.speedup_uncertainty, users.speedup_low, users.speedup_high),
         users.tail_change,
     ),

@@ -1,6 +1,5 @@
 """How much of what is drafted is accepted, and what that yields a step."""
 
-from draftboard.catalogue import latency
 from draftboard.expr.nodes import Expr, If, InDialect, MetricOfDialect, over_level
 from draftboard.quantity import Setting
 from draftboard.signals.signal import Band, Better, Signal, Unit
@@ -8,9 +7,9 @@ from draftboard.signals.traffic import (
     BOTH_LEVELS,
     accepted_tokens,
     decode_steps,
+    decoded_tokens,
     draft_tokens,
     drafts,
-    first_tokens,
     generation_tokens,
     over_window,
 )
@@ -102,9 +101,7 @@ tokens_per_step = Signal(
     note="Assumes one token in the first output of a request.",
     unit=Unit.TOKENS,
     better=Better.HIGHER,
-    # Where first tokens are not counted, the steps that yield them are.
-    expr=If(InDialect(latency.TIME_TO_FIRST_TOKEN.count), generation_tokens - first_tokens, generation_tokens)
-    / decode_steps,
+    expr=decoded_tokens / decode_steps,
     record="vllm_tokens_per_step:mean_rate{window}",
     empty="idle",
     decimals=2,

@@ -56,7 +56,10 @@ ADVICE = Decision(
         "shorter": Choice(
             Code(2, "try a shorter K", Status.WARN),
             # What is lost at every k by counters of this K may be a gain at a shorter one: try that first.
-            first_of(economics.too_long, (economics.no_k_pays & (configured_k > 1)).without(METHOD, *BLOCKS)),
+            first_of(
+                economics.too_long,
+                (economics.no_k_pays & (economics.fastest_k < configured_k)).without(METHOD, *BLOCKS),
+            ),
             "{fastest_k.title} is {fastest_k}, {shorter_gain} to {shorter_gain_high} times as fast as now; any k "
             "reaches {best_speedup} times plain decoding at most",
         ),

@@ -2,21 +2,14 @@
 
 from draftboard.catalogue import latency, serving
 from draftboard.expr.nodes import (
-    LEVEL,
     Aggregate,
-    AtLeast,
-    CountValues,
-    Expr,
-    Function,
     InWindow,
     LabelsOfMetric,
     OverTime,
     Raw,
     constant,
-    expr,
     first_of,
     merged,
-    on,
     over_level,
     rate,
     rate_of_each,
@@ -47,14 +40,6 @@ batch = Signal(
     record="vllm_num_requests_running:avg{window}",
     empty=SILENT,
 )
-_size = CountValues("batch", expr(2).combined("^", Function("ceil", Function("log2", AtLeast(batch.expr, 1)))))
-
-
-def by_batch(figure: Expr) -> Expr:
-    """A figure, labelled with the size of the batch (mean running requests per engine): the next power of two."""
-    return figure.combined("*", _size, on(LEVEL, group="right"))
-
-
 engines = Signal(
     name="engines",
     title="Engines",

@@ -27,12 +27,12 @@ from draftboard.expr.nodes import (
     on,
     rate,
 )
-from draftboard.quantity import Setting
+from draftboard.quantity import EVALUATION, Setting
 from draftboard.signals import capacity
 from draftboard.signals.acceptance import coverage, draft_length
 from draftboard.signals.baseline import METHOD, of_baseline, of_speculating
 from draftboard.signals.signal import Better, Signal, Unit
-from draftboard.signals.steps import STEP_TIMES_BY_BATCH
+from draftboard.signals.steps import LOAD, STEP_TIMES_BY_BATCH
 from draftboard.signals.traffic import decode_steps, drafts, first_tokens
 
 _IS_CURVE = IsSet("draft_cost.inflation_is_curve")
@@ -71,38 +71,49 @@ plain_share = AtLeast(1 - coverage, 0)
 
 KEEPS_A_PAST = Not(Evaluator.RAW_PANEL)
 """Whether a baseline's past is known: records keep it, and panels of raw series would take days to compute it."""
-_MODEL_AND_BATCH = (Labels("scope"), Labels("model_name"), "batch")
+_MODEL_AT_LOAD = (Labels("scope"), Labels("model_name"), *LOAD)
 
 
 def remembered(step_time: Signal) -> Expr:
-    """Its mean over days, at each batch that a variant had."""
+    """Its mean over days, at each load that a variant had."""
     return OverTime("avg_over_time", step_time, Setting("rules.baseline_steps"))
 
 
-def against_baseline(step_time: Signal, figure: Expr) -> Expr:
-    """A figure of variants that speculate, over the baseline's step time in batches of the same size."""
-    plain = Aggregate("avg", _MODEL_AND_BATCH, of_baseline(remembered(step_time)))
-    return of_speculating(figure).ratio(plain, on(*_MODEL_AND_BATCH, group="left"))
+def _latest(step_time: Signal) -> Expr:
+    """By its record, which some rulers see one evaluation late."""
+    return OverTime("last_over_time", step_time, EVALUATION * 2)
 
 
-# One series, whatever the batch, as all other figures of a model.
-_step_cost = first_of(*(against_baseline(step_time, step_time) for step_time in STEP_TIMES_BY_BATCH)).max("batch")
+def against_baseline(figure: Expr, plain: Expr) -> Expr:
+    """A figure of variants that speculate, over that of their model's baseline at the same load."""
+    of_model = Aggregate("avg", _MODEL_AT_LOAD, of_baseline(plain))
+    return of_speculating(figure).ratio(of_model, on(*_MODEL_AT_LOAD, group="left"))
+
+
+def _now(step_time: Signal) -> Expr:
+    """Against what the baseline's steps take now, at loads that it has now; else what they took."""
+    latest = _latest(step_time)
+    return against_baseline(latest, first_of(latest, remembered(step_time)))
+
+
+# One series, whatever the load, as all other figures of a model.
+_step_cost = first_of(*map(_now, STEP_TIMES_BY_BATCH)).max("batch").max("context")
 step_cost = Signal(
     name="step_cost",
     title="Measured step cost",
     question="How much longer does a step take than without speculation?",
-    description="Mean step latency / that of the model's baseline at this batch size within rules.baseline_steps (by "
+    description="Mean step latency / that of the model's baseline at this load, now or within rules.baseline_steps (by "
     "default 3d): the tokens per step at which the load breaks even.",
     action="Compare with tokens per decode step: below it, shorten K.",
-    note="In plain steps, over all decode steps. Batch size: running requests per engine, rounded up to a power of "
-    "two. Pure decode steps where both run Draftboard's plugin for vLLM; otherwise prefills lengthen steps on both "
-    "sides: compare under prompts of similar length.",
+    note="In plain steps, over all decode steps. Load: running requests per engine, rounded up to a power of two, and "
+    "their context, to a power of four. Pure decode steps where both run Draftboard's plugin for vLLM; otherwise "
+    "prefills lengthen steps on both sides.",
     unit=Unit.STEPS,
     better=Better.LOWER,
     # A single evaluation cannot compute days of a past.
     expr=If(Evaluator.ONCE, AsRecorded(Ref("step_cost")), _step_cost),
     record="vllm_step_cost:ratio_rate{window}",
-    empty="no baseline of this model had this batch size",
+    empty="no baseline of this model had this load",
     decimals=2,
 )
 
@@ -111,7 +122,7 @@ _highest = constant(Setting("draft_cost.highest_inflation"), drafts)
 _at_batch = Interpolated(decode_batch, Setting("draft_cost.inflation_by_batch")) + drafts * 0
 # The highest where the batch is unknown, so that no verdict is too good.
 _by_settings = If(_IS_CURVE, first_of(_at_batch, _highest), _highest)
-# A step that drafts takes at least a plain one: where a step seems to take less, the variants differ in something else.
+# At least a plain step, within rounding: where a step takes clearly less, there is no verdict (`verdicts`).
 _measured = (AtLeast(step_cost, 1) - plain_share) / coverage - draft_length * draft_cost
 verify_inflation = Signal(
     name="verify_inflation",

@@ -24,7 +24,7 @@ from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.signal import Better, Code, Signal, Unit, within
 from draftboard.signals.states import STATES, state
 from draftboard.signals.traffic import BOTH_LEVELS
-from draftboard.signals.verdicts import VERDICT, unclear, verdict, verdict_is
+from draftboard.signals.verdicts import REFUTED, VERDICT, unclear, verdict, verdict_is
 from draftboard.status import Status
 
 _AN_ENGINE, _A_MODEL = AtLevel(Level.ENGINE), Not(AtLevel(Level.ENGINE))
@@ -80,10 +80,12 @@ HEALTH = Decision(
             comparison.length_to_others < Setting("thresholds.outlier"),
             possible=_AN_ENGINE,
         ),
-        "about even": Choice(Code(13, "about even", Status.WARN), verdict_is("even", "even"), possible=_A_MODEL),
+        "about even": Choice(
+            Code(13, "about even", Status.WARN), verdict_is("even", "even", "sooner"), possible=_A_MODEL
+        ),
         "unclear": Choice(
             Code(14, "unclear", Status.ODD),
-            VERDICT.any_of(verdict, "contradiction", "empty", "unknown"),
+            VERDICT.any_of(verdict, "contradiction", "empty", "unknown", *REFUTED),
             possible=_A_MODEL,
         ),
         "silent": Choice(Code(15, "no vLLM metrics", Status.ODD), STATES.any_of(state, "silent")),
@@ -112,8 +114,8 @@ health = Signal(
     action="Act on red and amber, from the top.",
     note=f"From the worst: {', '.join(code.says for code in HEALTH.codes)}. Servers down: some do not answer. Users "
     "wait: a new request queues longer than thresholds.queue_wait. Critical alert, warning: an alert fires whose cause "
-    "no other word tells. Unclear: the counters contradict each other or are incomplete. Gain not measured: nobody "
-    "measured what a step costs, and by published costs it may pay or not.",
+    "no other word tells. Unclear: counters or measurements contradict each other, or are incomplete. Gain not "
+    "measured: nobody measured what a step costs, and by published costs it may pay or not.",
     unit=Unit.CODE,
     expr=HEALTH.expr,
     record="vllm_health:enum_rate{window}",

@@ -13,6 +13,7 @@ from draftboard.expr.nodes import (
     Number,
     Quantile,
     QuantileBucket,
+    first_of,
     merged,
     rate,
 )
@@ -20,7 +21,7 @@ from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.settings.objectives import HISTOGRAMS
 from draftboard.signals.signal import NO_BANDS, Band, Better, Code, Signal, Unit, good_under, within
-from draftboard.signals.traffic import BOTH_LEVELS
+from draftboard.signals.traffic import BOTH_LEVELS, decoded_tokens
 from draftboard.status import Status
 
 BELOW_RESOLUTION = Code(0, "below resolution", Status.QUIET)
@@ -57,14 +58,7 @@ class Latency:
 
 
 def mean_of(
-    metric: Histogram,
-    *,
-    name: str,
-    what: str,
-    action: str,
-    unit: Unit = Unit.SECONDS,
-    short: str = "",
-    mean_levels: tuple[Level, ...] = (Level.MODEL,),
+    metric: Histogram, *, name: str, what: str, action: str, unit: Unit = Unit.SECONDS, short: str = ""
 ) -> Signal:
     """The mean of what a histogram counts: its sum over its count."""
     return Signal(
@@ -79,7 +73,6 @@ def mean_of(
         better=Better.LOWER,
         expr=rate(metric.sum) / rate(metric.count),
         record=f"{_record(metric)}:mean_rate{{window}}",
-        levels=mean_levels,
         empty=_empty(metric),
     )
 
@@ -93,10 +86,19 @@ def _empty(metric: Histogram) -> str:
 
 
 def _latency(
-    metric: Histogram, *, name: str, what: str, short: str, action: str, mean_levels: tuple[Level, ...] = (Level.MODEL,)
+    metric: Histogram, *, name: str, what: str, short: str, action: str, by_token: Expr | None = None
 ) -> Latency:
+    """`by_token`: the mean, where tokens count and not samples."""
     record = _record(metric)
-    mean = mean_of(metric, name=name, what=what, short=short, action=action, mean_levels=mean_levels)
+    mean = mean_of(metric, name=name, what=what, short=short, action=action)
+    if by_token:
+        mean = replace(
+            mean,
+            description=f"{what}: time of decode steps / tokens that they yield, so that every token counts once.",
+            note="A mean over requests would count answers of one token, which vLLM records as 0 s; percentiles do.",
+            expr=first_of(by_token, mean.expr),
+            levels=BOTH_LEVELS,  # What users of an engine feel of it.
+        )
     buckets = Signal(
         name=f"{name}_buckets",
         title=f"{what} by bucket",
@@ -179,7 +181,7 @@ def _latency(
             name=f"{name}_mean_together",
             record=None,
             levels=(Level.FLEET,),
-            expr=If(Evaluator.RECORDS, weighted, rate(metric.sum) / rate(metric.count)),
+            expr=If(Evaluator.RECORDS, weighted, mean.expr),
         ),
         *(
             replace(one := bound(percent, of_models, upper=upper), name=f"{one.name}_together", levels=(Level.FLEET,))
@@ -214,7 +216,7 @@ per_token = _latency(
     what="Time per output token",
     short="TPOT",
     action="If it grows, look at step latency and acceptance.",
-    mean_levels=BOTH_LEVELS,  # What users of an engine feel of it.
+    by_token=rate(latency.STEP_LATENCY.sum) / decoded_tokens,
 )
 step = _latency(
     latency.STEP_LATENCY,

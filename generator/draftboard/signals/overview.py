@@ -24,7 +24,7 @@ from draftboard.expr.nodes import (
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import SILENCE, Setting
-from draftboard.signals import economics, events, health, states, users, verdicts
+from draftboard.signals import capacity, economics, events, health, states, users, verdicts
 from draftboard.signals.health import HEALTH
 from draftboard.signals.signal import Band, Better, Code, Signal, Unit, good_under
 from draftboard.signals.states import STATES
@@ -163,19 +163,24 @@ _gpus = If(
     Number(_PER_ENGINE),
 )
 """GPUs of one engine, for each model with engines that draft."""
-_saved = (users.measured_speedup - 1) * _drafting * _gpus
+_saved = ((users.measured_speedup - 1) * _drafting * _gpus) & capacity.saturated
 _PRICED = IsSet("cost.price_per_gpu_hour")
 _FORMULA = "(Measured speedup - 1) x engines that draft x GPUs of an engine"
 _ACTION = "Where it is negative, draft less or turn it off."
 _NOTE = (
-    "GPUs that plain decoding would need in addition for equal tokens per second at this batch size. Valid under load: "
-    "idle servers save nothing. Only from a measured speedup; without a baseline there is none."
+    "GPUs that plain decoding would need in addition for equal tokens per second. Only while requests wait, so that "
+    "servers do what they can: at an idle batch sooner tokens save nothing. Only from a measured speedup."
 )
 
 
 _SAVING_BANDS = (Band("costs", None, Status.BAD), Band("saves", 0, Status.GOOD))
 _saving = partial(
-    Signal, better=Better.HIGHER, bands=_SAVING_BANDS, decimals=1, least=None, empty=users.measured_speedup.empty
+    Signal,
+    better=Better.HIGHER,
+    bands=_SAVING_BANDS,
+    decimals=1,
+    least=None,
+    empty=f"no request waits, or {users.measured_speedup.empty}",
 )
 gpus_saved = _saving(
     name="gpus_saved",

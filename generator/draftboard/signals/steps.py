@@ -1,28 +1,70 @@
-"""How long decode steps take at a batch, and against the engine's own past at the same batch."""
+"""How long decode steps take at a load, and against the engine's own past at the same load.
 
-from draftboard.catalogue import latency, probe
-from draftboard.expr.nodes import InWindow, rate
+Steps are alike where as many requests share them, and where these are as long: what a step attends to lengthens it, and
+so do the prefills of long prompts.
+"""
+
+from draftboard.catalogue import latency, probe, serving
+from draftboard.expr.nodes import (
+    LEVEL,
+    AtLeast,
+    CountValues,
+    Expr,
+    Function,
+    InWindow,
+    constant,
+    expr,
+    first_of,
+    on,
+    rate,
+)
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
-from draftboard.signals.capacity import by_batch
+from draftboard.signals import capacity
 from draftboard.signals.comparison import usual
 from draftboard.signals.signal import Better, Signal, Unit, good_under
-from draftboard.signals.traffic import BOTH_LEVELS, decode_steps
+from draftboard.signals.traffic import BOTH_LEVELS, decode_steps, first_tokens, generation_tokens
+
+LOAD = ("batch", "context")
+"""Labels of a load: requests in a batch, rounded up to a power of two, and their tokens, to a power of four."""
+
+
+def _rounded_up(figure: Expr, base: int) -> Expr:
+    """To the next power of the base."""
+    exponent = Function("log2", AtLeast(figure, 1))
+    return expr(base).combined("^", Function("ceil", exponent if base == 2 else exponent.per(expr(2))))  # noqa: PLR2004
+
+
+_batches = CountValues("batch", _rounded_up(capacity.batch.expr, 2))
+# Prompt and half of the answer: what a decode step attends to in the mean. 1 where nobody counts them.
+_tokens = first_of(
+    (rate(serving.PROMPT_TOKENS) + generation_tokens * 0.5) / first_tokens, constant(1, capacity.batch.expr)
+)
+_loads = CountValues(
+    "context", _rounded_up(_tokens, 4).combined("*", _batches, on(LEVEL, group="right")), by=("batch",)
+)
+
+
+def at_load(figure: Expr) -> Expr:
+    """A figure, labelled with the load that it was had at."""
+    return figure.combined("*", _loads, on(LEVEL, group="right"))
+
 
 _enough_steps = InWindow(decode_steps) >= Setting("traffic.steps_to_judge")
 step_time_by_batch = Signal(
     name="step_time_by_batch",
     title="Step latency by batch",
     question="How long does a step take at this batch?",
-    description="Mean step latency by the mean number of running requests, rounded up to a power of two.",
+    description="Mean step latency by the mean number of running requests, rounded up to a power of two, and by their "
+    "context (prompt and half of the answer), to a power of four.",
     action="Use it to see how steps lengthen as batches grow.",
     note="Shown with enough decode steps in the window.",
     unit=Unit.SECONDS,
     better=Better.LOWER,
-    expr=by_batch(rate(latency.STEP_LATENCY.sum) / decode_steps & _enough_steps),
+    expr=at_load(rate(latency.STEP_LATENCY.sum) / decode_steps & _enough_steps),
     record="vllm_inter_token_latency_seconds:mean_by_batch_rate{window}",
     levels=BOTH_LEVELS,
-    by=("batch",),
+    by=LOAD,
     empty="not enough decode steps",
 )
 _pure_steps = rate(probe.DECODE_STEPS, ())
@@ -30,16 +72,17 @@ pure_step_time_by_batch = Signal(
     name="pure_step_time_by_batch",
     title="Pure decode step by batch",
     question="How long does a step without prefill take?",
-    description="Mean time of pure decode steps by the mean number of running requests, rounded up to a power of two.",
+    description="Mean time of pure decode steps by the mean number of running requests, rounded up to a power of two, "
+    "and by their context (prompt and half of the answer), to a power of four.",
     action="Use it to see how decoding alone slows as batches grow.",
     note="Of servers with Draftboard's plugin for vLLM, with enough of these steps in the window.",
     unit=Unit.SECONDS,
     better=Better.LOWER,
-    expr=by_batch(
+    expr=at_load(
         rate(probe.DECODE_STEP_SECONDS, ()) / _pure_steps & (InWindow(_pure_steps) >= Setting("traffic.steps_to_judge"))
     ),
     record="draftboard_spec_decode_step_seconds:mean_by_batch_rate{window}",
-    by=("batch",),
+    by=LOAD,
     empty="no plugin, or not enough pure decode steps",
 )
 STEP_TIMES_BY_BATCH = (pure_step_time_by_batch, step_time_by_batch)
@@ -49,15 +92,17 @@ step_time_change = Signal(
     title="Step latency vs. its own past",
     question="Has the engine become slow at the same batch?",
     description="Mean step latency / its mean over the engine's own past (rules.baseline, by default 1d) at "
-    "batches of the same size.",
-    action="If it is high, look at the GPU, and at prompts: prefills lengthen steps.",
+    "batches of the same size and context.",
+    action="If it is high, look at the GPU.",
     unit=Unit.TIMES_USUAL,
     better=Better.LOWER,
     # One series, whatever the batch: an alert must not wait anew when it changes.
-    expr=(step_time_by_batch / usual(step_time_by_batch, Setting("traffic.evaluations_to_compare"))).max("batch"),
+    expr=(step_time_by_batch / usual(step_time_by_batch, Setting("traffic.evaluations_to_compare")))
+    .max("batch")
+    .max("context"),
     record="vllm_inter_token_latency_seconds:change{baseline}_by_batch_rate{window}",
     levels=(Level.ENGINE,),
     bands=good_under(Setting("thresholds.slow_steps"), good="as-usual", beyond="slower-than-usual"),
-    empty="too little history at this batch, or not enough decode steps",
+    empty="too little history at this load, or not enough decode steps",
     decimals=2,
 )

@@ -8,6 +8,7 @@ from draftboard.expr.nodes import (
     Expr,
     Function,
     If,
+    InDialect,
     InWindow,
     LabelReplace,
     Labels,
@@ -159,6 +160,14 @@ first_tokens = rate_of(
     description="Per second: requests that received their first token.",
     unit=Unit.REQUESTS_PER_SECOND,
 )
+
+
+def decoded(generated: Expr, first: Expr) -> Expr:
+    """Tokens of decode steps: without the first ones, which prefills yield, where these are counted."""
+    return If(InDialect(latency.TIME_TO_FIRST_TOKEN.count), generated - first, generated)
+
+
+decoded_tokens = decoded(generation_tokens, first_tokens)
 wasted_tokens = Signal(
     name="wasted_tokens",
     title="Wasted tokens",

@@ -3,72 +3,35 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from draftboard.catalogue import Metric, latency, serving
+from draftboard.catalogue import latency, serving
 from draftboard.expr.counts import Counts
-from draftboard.expr.nodes import (
-    Aggregate,
-    AsRecorded,
-    Evaluator,
-    Expr,
-    Function,
-    If,
-    InDialect,
-    Labels,
-    Match,
-    Number,
-    OverTime,
-    Raw,
-    Ref,
-    Window,
-    on,
-    over_level,
-)
+from draftboard.expr.nodes import AsRecorded, Evaluator, Expr, Function, If, Number, OverTime, Ref, first_of, on
 from draftboard.expr.scope import Level
 from draftboard.expr.to_numbers import values_of
 from draftboard.intervals import Estimate
 from draftboard.quantity import RATE_WINDOW, Quantity, Setting
 from draftboard.settings import Settings
-from draftboard.signals.baseline import METHOD, of_speculating
+from draftboard.signals.alike import MODEL, alike_load, serves_enough, total_of_baseline, unlike
+from draftboard.signals.baseline import of_speculating
 from draftboard.signals.comparison import usual
 from draftboard.signals.latency import per_token, per_token_tail
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
+from draftboard.signals.traffic import decoded
 from draftboard.status import Status
 
 _TIME = latency.TIME_PER_OUTPUT_TOKEN
-_WINDOWS, _LEAST = 12, 9
+_WINDOWS, _FEWEST = 12, 9
 """Changes between windows that an interval looks at, and that it needs."""
 _FACTOR = 2.5
 """Half an interval over the median change: holds the truth in 95 of 100 simulated runs, of twelve changes."""
 
 
-_BASELINE = Match(METHOD, "=", Setting("methods.baseline"))
-_MODEL = (Labels("scope"), Labels("model_name"))
-
-
-def _of_baseline(how: str, function: str, metric: Metric) -> Expr:
-    """Of all servers of a model that run without speculation on purpose, whatever their job and whoever is chosen."""
-    series = Raw(metric, Window.RATE, (_BASELINE,), chosen_by=(Labels("model_name"),))
-    return Aggregate(how, _MODEL, Function(function, series))
-
-
-def _alike(function: str, metric: Metric) -> Expr:
-    """Where the mean over engines is as the baseline's; a mean of 0 says nothing."""
-    of_engine = over_level("avg", Function(function, Raw(metric, Window.RATE)))
-    ratio = of_engine.ratio(_of_baseline("avg", function, metric), on(*_MODEL, group="left"))
-    least = 1 - Setting("thresholds.load")
-    return (ratio >= least) <= 1 / least
-
-
-# What one sample is: a request, or a token where requests are not counted.
-_enough = If(
-    InDialect(serving.REQUESTS_FINISHED),
-    Number(Setting("traffic.requests_per_second")),
-    Number(Setting("traffic.tokens_per_second")),
+_baseline_time = first_of(
+    total_of_baseline(latency.STEP_LATENCY.sum)
+    / decoded(total_of_baseline(serving.GENERATION_TOKENS), total_of_baseline(latency.TIME_TO_FIRST_TOKEN.count)),
+    total_of_baseline(_TIME.sum) / total_of_baseline(_TIME.count),
 )
-_baseline_time = _of_baseline("sum", "rate", _TIME.sum).per(_of_baseline("sum", "rate", _TIME.count) > _enough)
-_alike_load = _alike("avg_over_time", serving.REQUESTS_RUNNING) | _alike("rate", _TIME.count)
-"""Clients keep so many requests in flight or send so many a second; a faster server changes the other one."""
-_speculating = of_speculating(per_token.mean)
+"""By token, as the mean of a variant; by request where an engine times no steps."""
 
 
 _SPEEDUP_BANDS = (
@@ -87,14 +50,16 @@ measured_speedup = Signal(
     "a measurement.",
     action="Below 1 users wait longer: draft less under load, or turn it off.",
     note="Unlike the expected speedup. Shown if a target of the same model is labelled as baseline, "
-    "serves enough and has a similar load per engine: as many requests in the batch, or as "
-    "many finished per second.",
+    "serves enough, gets prompts and answers of similar length, and has a similar load per engine: as many requests in "
+    "the batch, or as many finished per second.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
-    expr=_baseline_time.ratio(_speculating, on(*_MODEL, group="right")) & _alike_load,
+    expr=(
+        (_baseline_time & serves_enough).ratio(of_speculating(per_token.mean), on(*MODEL, group="right")) & alike_load
+    ).combined("unless", unlike),
     record="vllm_measured_speedup:ratio_rate{window}",
     bands=_SPEEDUP_BANDS,
-    empty="no baseline of this model serves enough under a similar load",
+    empty="no baseline of this model serves enough of similar requests under a similar load",
     decimals=2,
 )
 
@@ -104,7 +69,7 @@ _HISTORY = RATE_WINDOW * _WINDOWS
 _median = Number(0.5)
 _changes = Function("abs", Function("ln", measured_speedup / measured_speedup.ago(RATE_WINDOW)))
 _usual_change = OverTime("quantile_over_time", _changes, _HISTORY, pace=RATE_WINDOW, share=_median) & (
-    OverTime("count_over_time", _changes, _HISTORY, pace=RATE_WINDOW) >= _LEAST
+    OverTime("count_over_time", _changes, _HISTORY, pace=RATE_WINDOW) >= _FEWEST
 )
 _uncertainty = Function("exp", _FACTOR * _usual_change) - 1
 

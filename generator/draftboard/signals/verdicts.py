@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from draftboard.evidence import SETTLES, UNKNOWN_LOAD
-from draftboard.expr.nodes import Condition, Expr, IsSet
+from draftboard.expr.nodes import Condition, Expr, If, IsSet, first_of
 from draftboard.quantity import Setting
 from draftboard.signals import economics, users
+from draftboard.signals.acceptance import tokens_per_step
+from draftboard.signals.alike import OBJECTION, no_sooner, objection
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.costs import ASSUMED as COSTS_ASSUMED
 from draftboard.signals.costs import KEEPS_A_PAST, decode_batch, step_cost
@@ -66,6 +68,49 @@ _EXPECTED_IS = {
 """What holds at both ends, from the first on; between measured costs, which are one number, is about even."""
 _calibrated = enough_drafts.where(METHOD, Setting("draft_cost.calibrated"))
 
+_SLACK = 0.05
+"""What rounding, and windows a scrape apart, may amount to."""
+_alike = 1 - Setting("thresholds.load")
+_known_costs = If(IsSet("draft_cost.calibrated"), first_of(step_cost, _calibrated), step_cost)
+_NOT_ALIKE = "The variants are not alike: {what}s of {{{what}_length}} against {{baseline_{what}_length}} tokens"
+
+
+def _refuted(code: int, says: str, when: Expr, reason: str) -> Choice:
+    return Choice(Code(code, says, Status.ODD), when & enough_drafts, reason, possible=KEEPS_A_PAST)
+
+
+_REFUTED = {
+    "unlike prompts": _refuted(
+        *(17, "variants not alike: prompts", OBJECTION.any_of(objection, "prompts")), _NOT_ALIKE.format(what="prompt")
+    ),
+    "unlike answers": _refuted(
+        *(18, "variants not alike: answers", OBJECTION.any_of(objection, "answers")), _NOT_ALIKE.format(what="answer")
+    ),
+    "too fast": _refuted(
+        *(19, "measured above tokens per step", users.measured_speedup * _alike > tokens_per_step),
+        "{measured_speedup.title} {measured_speedup} is above {tokens_per_step.within} ({tokens_per_step}), which none "
+        "can be: the variants differ in something else",
+    ),
+    "too cheap": _refuted(
+        *(20, "measured steps below plain ones", step_cost < 1 - _SLACK),
+        "A step takes {step_cost} times the baseline's, where none with drafts takes less than a plain one: the "
+        "variants differ in something else",
+    ),
+    "apart": _refuted(
+        21,
+        "users and steps disagree",
+        first_of(
+            users.measured_speedup < economics.expected_speedup_low * _alike,
+            users.measured_speedup * _alike > economics.expected_speedup_high,
+        )
+        & _known_costs,
+        "Users' times say {measured_speedup}, and {tokens_per_step.within} over the known cost of a step say "
+        "{expected_speedup_low} to {expected_speedup_high}",
+    ),
+}
+"""What numbers of one page cannot be at once, but for what like load allows: looked at before any verdict."""
+REFUTED = tuple(_REFUTED)
+
 # A measurement outranks what is expected; neither counts where the counters themselves are wrong, or too few.
 VERDICT = Decision(
     {
@@ -84,7 +129,15 @@ VERDICT = Decision(
             (drafts > 0) & draft_tokens.equals(0),
             "No token was drafted: a grammar rejects every draft, or a counter does not increase",
         ),
-        **_rows(users.measured_speedup.bands, users.speedup_is, MEASURED, 3, _BY_USERS),
+        **_REFUTED,
+        **_rows(users.measured_speedup.bands[:-1], users.speedup_is, MEASURED, 3, _BY_USERS),
+        "sooner": Choice(
+            Code(22, f"tokens come sooner, answers do not ({MEASURED})", Status.WARN),
+            no_sooner & users.measured_speedup & enough_drafts,
+            _BY_USERS,
+            MEASURED,
+        ),
+        **_rows(users.measured_speedup.bands[-1:], users.speedup_is, MEASURED, 5, _BY_USERS),
         **_rows(
             *(economics.SPEEDUP_BANDS, _EXPECTED_IS, BY_STEPS, 10, _BY_STEPS),
             where=enough_drafts & step_cost,
@@ -122,7 +175,8 @@ verdict = Signal(
     "ones.",
     action="Where speculation costs more than it saves, follow the advice.",
     note="The expected speedup is that over all decode steps. Unclear: it pays at one end of the costs, not at the "
-    "other. Withheld where the counters contradict each other or there are too few drafts. The bounds are settings.",
+    "other. Withheld where the counters contradict each other, where numbers disprove a measurement, or where there "
+    "are too few drafts. The bounds are settings.",
     unit=Unit.CODE,
     expr=VERDICT.expr,
     record="vllm_spec_decode_verdict:enum_rate{window}",
@@ -135,7 +189,7 @@ unclear = VERDICT.any_of(verdict, f"{UNCLEAR.name}, {ASSUMED}", "unknown load")
 """Where it depends on costs that nobody measured whether speculation pays."""
 
 
-def verdict_is(band: str, measured: str) -> Expr:
-    """Where the verdict is this band of the expected speedup, or that one of the measured."""
-    rows = (f"{measured}, {MEASURED}", *(f"{band}, {basis}" for basis in _EXPECTATIONS))
+def verdict_is(band: str, measured: str, *further: str) -> Expr:
+    """Where the verdict is this band of the expected speedup, or that one of the measured, or one of these rows."""
+    rows = (f"{measured}, {MEASURED}", *further, *(f"{band}, {basis}" for basis in _EXPECTATIONS))
     return VERDICT.any_of(verdict, *(row for row in rows if row in VERDICT.choices))

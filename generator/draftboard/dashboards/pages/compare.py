@@ -1,8 +1,8 @@
 """Variants of one model beside each other and their baseline: who wins, is it certain, is the load alike."""
 
 from draftboard.dashboards.page import Page, row
-from draftboard.dashboards.panels import bars, table, tiles, trends, variant_bars
-from draftboard.signals import Edition, acceptance, capacity, economics, requests, steps, users, versus
+from draftboard.dashboards.panels import bars, table, tiles, timeline, trends, variant_bars
+from draftboard.signals import Edition, acceptance, alike, capacity, economics, requests, steps, users, versus
 from draftboard.signals.latency import end_to_end, first_token, per_token
 
 _USERS_WAIT = (per_token.mean, end_to_end.mean)
@@ -63,8 +63,10 @@ PAGE = Page(
             collapsed=True,
         ),
         row(
-            "Is the load alike, and how much capacity is left?",
+            "Are load and requests alike, and how much capacity is left?",
             *trends(capacity.batch, requests.request_rate, capacity.kv_cache_usage, width=8),
+            timeline(alike.objection),
+            *trends(capacity.answer_length),
         ),
     ),
 )

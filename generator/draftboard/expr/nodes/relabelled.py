@@ -45,10 +45,11 @@ class Carrying(Expr):
 
 @dataclass(frozen=True)
 class CountValues(Expr):
-    """Number of series of each value, the value in a label."""
+    """Number of series of each value, the value in a label; those that differ in the labels `by` apart."""
 
     label: str
     argument: Expr
+    by: tuple[str, ...] = ()
 
 
 def labelled(argument: Expr, label: str, value: str) -> Expr:

@@ -1,0 +1,44 @@
+"""Speedups where a cost is assumed: ranges, from published measurements of the method at a batch."""
+
+from collections.abc import Sequence
+
+from draftboard.errors import DraftboardError
+from draftboard.evidence import UNKNOWN_LOAD, Load, Range, assumed, assumed_ranges
+from draftboard.evidence.law import inflation as inflation_at
+from draftboard.evidence.range import PLAIN_STEP
+from draftboard.plan.basis import Term, within
+
+
+def ranges(tokens: Sequence[float], cost: Term, inflation: Term, method: str, batch: float) -> tuple[Range, ...] | None:
+    """Of the speedup at k = 1, 2, ..., if a step of k yields `tokens[k]`; None where both costs are known.
+
+    `batch`: requests that share a step. DraftboardError beyond the batches that were measured.
+    """
+    if not (cost.assumed or inflation.assumed):
+        return None
+    largest = assumed_ranges().largest_batch
+    if within("batch", batch, 1, 1_000_000) > largest:
+        raise DraftboardError(
+            f"{UNKNOWN_LOAD}: no published measurement had a batch over {largest}: give --cost-ratio and "
+            "--verify-inflation"
+        )
+    cases = assumed(method).cases
+
+    def speedups(k: int) -> Range:
+        load = Load(batch=batch, drafted=k)
+        steps = [
+            (inflation_at(load, case.knee) if inflation.assumed else inflation.value)
+            + (case.overhead * load.units(case.kind) if cost.assumed else cost.value * k)
+            for case in cases
+        ]
+        return Range(tokens[k] / max(*steps, PLAIN_STEP), tokens[k] / max(min(steps), PLAIN_STEP))
+
+    return tuple(map(speedups, range(1, len(tokens))))
+
+
+def best(found: Sequence[Range], gain: float) -> int | None:
+    """The k to begin with: the smallest within `gain` of the highest low end; None where none may pay."""
+    if all(one.high < 1 for one in found):
+        return None
+    enough = (1 - gain) * max(one.low for one in found)
+    return next(k for k, one in enumerate(found, 1) if one.low >= enough)

@@ -1,0 +1,134 @@
+"""Whether a variant and the model's baseline are alike, so that a difference between them is that of speculation."""
+
+from draftboard.catalogue import Metric, latency, serving
+from draftboard.expr.nodes import (
+    Aggregate,
+    Expr,
+    Function,
+    If,
+    InDialect,
+    InWindow,
+    Labels,
+    Match,
+    Number,
+    Raw,
+    Window,
+    constant,
+    expr,
+    first_of,
+    on,
+    over_level,
+)
+from draftboard.quantity import Setting
+from draftboard.signals.baseline import METHOD, of_speculating
+from draftboard.signals.capacity import answer_length, prompt_length
+from draftboard.signals.decision import Choice, Decision
+from draftboard.signals.latency import end_to_end
+from draftboard.signals.signal import Code, Signal, Unit
+from draftboard.signals.traffic import first_tokens
+from draftboard.status import Status
+
+_BASELINE = Match(METHOD, "=", Setting("methods.baseline"))
+MODEL = (Labels("scope"), Labels("model_name"))
+"""A variant and its baseline have these labels in common."""
+_LEAST = 1 - Setting("thresholds.load")
+_FINISHED = latency.TIME_PER_OUTPUT_TOKEN.count
+
+
+def _of_baseline(how: str, function: str, metric: Metric) -> Expr:
+    """Of all servers of a model that run without speculation on purpose, whatever their job and whoever is chosen."""
+    series = Raw(metric, Window.RATE, (_BASELINE,), chosen_by=(Labels("model_name"),))
+    return Aggregate(how, MODEL, Function(function, series))
+
+
+def total_of_baseline(metric: Metric) -> Expr:
+    """Per-second increase of a counter."""
+    return _of_baseline("sum", "rate", metric)
+
+
+def _alike(function: str, metric: Metric) -> Expr:
+    """Where the mean over engines is as the baseline's; a mean of 0 says nothing."""
+    of_engine = over_level("avg", Function(function, Raw(metric, Window.RATE)))
+    ratio = of_engine.ratio(_of_baseline("avg", function, metric), on(*MODEL, group="left"))
+    return (ratio >= _LEAST) <= 1 / _LEAST
+
+
+# What one sample is: a request, or a token where requests are not counted.
+_enough = If(
+    InDialect(serving.REQUESTS_FINISHED),
+    Number(Setting("traffic.requests_per_second")),
+    Number(Setting("traffic.tokens_per_second")),
+)
+serves_enough = total_of_baseline(_FINISHED) > _enough
+"""Where the baseline's requests are more than a few."""
+alike_load = _alike("avg_over_time", serving.REQUESTS_RUNNING) | _alike("rate", _FINISHED)
+"""Clients keep so many requests in flight or send so many a second; a faster server changes the other one."""
+_first_tokens = total_of_baseline(latency.TIME_TO_FIRST_TOKEN.count)
+
+
+def _baseline(name: str, of: Signal, tokens: Metric) -> Signal:
+    return Signal(
+        name=f"baseline_{name}",
+        title=f"{of.title} of the baseline",
+        question=f"{of.question[:-1]} that the baseline has?",
+        description=f"{of.description[:-1]}, of the model's servers without speculation.",
+        action="Where it is far from the variant's, send both the same kind of requests.",
+        unit=Unit.TOKENS,
+        expr=constant(0, of_speculating(first_tokens)).combined(
+            "+", total_of_baseline(tokens) / _first_tokens, on(*MODEL, group="left")
+        ),
+        empty=of.empty,
+        decimals=0,
+    )
+
+
+baseline_prompt_length = _baseline("prompt_length", prompt_length, serving.PROMPT_TOKENS)
+baseline_answer_length = _baseline("answer_length", answer_length, serving.GENERATION_TOKENS)
+
+
+def _far(own: Signal, baseline: Signal) -> Expr:
+    """Lengths apart by more than the tolerance and chance.
+
+    Lengths of requests scatter about as much as they are long: the logarithm of a ratio of means of n and m of them has
+    a standard deviation of the root of 1/n + 1/m, of which two are chance.
+    """
+    distance = Function("abs", Function("ln", (own > 0).ratio(baseline)))
+    one = expr(1)
+    variance = (one / InWindow(first_tokens)).combined("+", one / InWindow(_first_tokens), on(*MODEL, group="left"))
+    return Function("exp", distance - 2 * Function("sqrt", variance)) > 1 / _LEAST
+
+
+_prompts, _answers = _far(prompt_length, baseline_prompt_length), _far(answer_length, baseline_answer_length)
+unlike = first_of(_prompts, _answers)
+"""Where other requests than the baseline's make a difference that speculation does not."""
+OBJECTION = Decision(
+    {
+        "prompts": Choice(Code(1, "prompts are not alike", Status.ODD), _prompts),
+        "answers": Choice(Code(2, "answers are not alike", Status.ODD), _answers),
+        "no sooner": Choice(
+            Code(3, "answers come no sooner", Status.WARN),
+            of_speculating(end_to_end.mean).ratio(
+                total_of_baseline(latency.END_TO_END_LATENCY.sum) / total_of_baseline(latency.END_TO_END_LATENCY.count),
+                on(*MODEL, group="left"),
+            )
+            >= 1,
+        ),
+    }
+)
+objection = Signal(
+    name="measured_speedup_objection",
+    title="Objection to the measured speedup",
+    short="Objection",
+    question="What speaks against the comparison with the baseline?",
+    description="Prompts or answers whose mean lengths are apart by more than thresholds.load and chance, or whole "
+    "answers that come no sooner than the baseline's.",
+    action="Send both the same kind of requests, as a router at random does.",
+    note="Only at like load. Where lengths are not alike, no speedup is measured.",
+    unit=Unit.CODE,
+    expr=OBJECTION.expr & alike_load,
+    record="vllm_measured_speedup:objection_enum_rate{window}",
+    codes=OBJECTION.codes,
+    empty="nothing speaks against it, or no baseline of this model serves under a similar load",
+)
+no_sooner = OBJECTION.any_of(objection, "no sooner")
+"""Where users wait as long for whole answers, whatever their tokens do."""
