@@ -37,18 +37,18 @@ def protocol_server(tools: Tools) -> "MCPServer":
         tools.runbook,
         tools.changes,
     ):
-        server.add_tool(_answering(tool, failure), annotations=read_only, structured_output=False)
+        server.add_tool(answering(tool, failure), annotations=read_only, structured_output=False)
     return server
 
 
-def _answering(tool: Callable[..., str], failure: type[Exception]) -> Callable[..., str]:
-    """The tool, whose error is a line for the assistant instead of a traceback."""
+def answering(tool: Callable[..., str], failure: type[Exception]) -> Callable[..., str]:
+    """The tool, whose error is a line for the assistant, of type `failure`, instead of a traceback."""
 
     @wraps(tool)
     def answer(**given: object) -> str:
         try:
             return tool(**given)
         except DraftboardError as error:
-            raise failure(escape.terminal(str(error))) from None
+            raise failure(escape.log(escape.terminal(str(error)))) from None
 
     return answer
