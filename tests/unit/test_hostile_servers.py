@@ -167,3 +167,19 @@ def test_the_model_under_a_sweep_is_words(text: str, capsys: pytest.CaptureFixtu
         _, out, err = run("sweep", place, "--requests", "1", "--temperatures", "0", capsys=capsys)
     assert out + err
     assert_words(out + err)
+
+
+@pytest.mark.parametrize("command", ["drill", "simulate"])
+@pytest.mark.parametrize("text", [text for text in ENCODABLE.values() if not re.fullmatch(r"[\w./-]{1,80}", text)])
+def test_a_scenario_of_a_hostile_model_is_refused_in_one_line(
+    command: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "scenario.toml"
+    server = f'[[server]]\nmodel = {json.dumps(text)}\nmethod = "ngram"\nk = 4\nload = {{ rate = 1.0 }}\n'
+    file.write_text(f'story = "One server drafts well."\nduration = "2h"\n{server}requests = [{{ alpha = 0.5 }}]\n')
+    words = (file,) if command == "drill" else ("--scenario", file, "--backfill", "1h", "--out", tmp_path / "out.om")
+    code, out, err = run(command, *words, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert_words(err)
+    assert len(err.splitlines()) == 1
+    assert "model" in err or "not valid TOML" in err
