@@ -186,10 +186,10 @@ def told(*messages: tuple[float, str, str]) -> list[str]:
     drill = Drill(
         Stack("p", nobody, nobody),
         DrillServer(heard),
+        "127.0.0.1:9",
         heard,
         ("slack",),
         PAGED,
-        MATCHER,
         Settings(),
         no_progress,
         began=0,

@@ -53,6 +53,10 @@ class Container:
         """What Prometheus answers; None while it does not."""
         return self._api(f"query?query={quote(expr)}", "result")
 
+    def alerts(self) -> list[Any] | None:
+        """Those that Prometheus' rules have now; None while it does not answer."""
+        return self._api("alerts", "alerts")
+
     def rules(self) -> list[Any]:
         """The groups of Prometheus."""
         return self._api("rules?type=alert", "groups") or []

@@ -67,7 +67,7 @@ def rehearse(
             undo.callback(signal.signal, number, signal.SIG_IGN)
         route = route_of(configuration, severity)
         must = channels(configuration, route["receiver"])
-        drill = Drill(stack, server, stand_ins, must, route, matcher, settings, progress)
+        drill = Drill(stack, server, place, stand_ins, must, route, settings, progress)
         try:
             drill.run(killed, away)
             broken_off.pop_all()
@@ -89,7 +89,8 @@ def rehearse(
 
 def _heard(stand_ins: StandIns, began: float) -> Iterator[Moment]:
     for one in stand_ins.arrivals:
-        yield Moment(one.at - began, f"{one.receiver} {one.channel}", f"{one.status}: {one.title}")
+        what = f"{one.status}: {one.title.removeprefix('Resolved: ')}"
+        yield Moment(one.at - began, f"{one.receiver} {one.channel}", what)
 
 
 @contextmanager

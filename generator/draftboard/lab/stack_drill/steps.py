@@ -38,13 +38,13 @@ class Drill:
 
     stack: Stack
     server: DrillServer
+    place: str
+    """host:port of the server."""
     stand_ins: StandIns
     must: tuple[str, ...]
     """Channels that must be sent what happens."""
     route: Configuration
     """Of the page in Alertmanager."""
-    matcher: str
-    """Of the drill's series and alerts."""
     settings: Settings
     progress: Progress
     began: float = field(default_factory=time.time)
@@ -59,14 +59,18 @@ class Drill:
 
     def fires(self) -> bool | None:
         """Whether the page of the drill's server fires; None while Prometheus does not answer."""
-        query = f'ALERTS{{alertstate="firing",alertname="{PAGE}",{self.matcher}}}'
-        found = self.stack.prometheus.query(query)
-        return None if found is None else bool(found)
+        # Not by the series ALERTS, whose samples from before a crash hold for minutes.
+        found = self.stack.prometheus.alerts()
+        own = {"alertname": PAGE, self.settings.labels.job: NAME}.items()
+        if found is None:
+            return None
+        return any(one["state"] == "firing" and own <= one["labels"].items() for one in found)
 
     def known(self) -> bool:
         """Whether the rules have seen the server answer, with its model."""
-        record, model = target_up.record_name(Level.TARGET, self.settings), self.settings.labels.model_name
-        return bool(self.stack.prometheus.query(f'{record}{{{self.matcher},{model}="{NAME}"}} == 1'))
+        record, labels = target_up.record_name(Level.TARGET, self.settings), self.settings.labels
+        own = f'{labels.instance}="{self.place}",{labels.model_name}="{NAME}"'  # Not that of a drill just before.
+        return bool(self.stack.prometheus.query(f"{record}{{{own}}} == 1"))
 
     def outage(self) -> None:
         """The server stops answering."""
@@ -124,7 +128,9 @@ class Drill:
     def run(self, killed: Killed, away: Duration) -> None:
         """All of it."""
         self.progress("waiting until the rules know the drill's server", 0, _STEPS)
-        self.until(self.known, "the rules know the drill's server: is Prometheus overloaded?")
+        # An outage of a drill that was killed may still fire.
+        ready = "the rules know the drill's server: is Prometheus overloaded?"
+        self.until(lambda: self.known() and self.fires() is False, ready)
         self.outage()
         self.told("firing", self.outages[0])
         if killed == "alertmanager":
