@@ -25,7 +25,7 @@ CHANNELS = ["webhook", "slack", "pagerduty"]
 SETTINGS = """
 [rules]
 scrape_interval = "5s"
-down_after = "10s"
+down_after = "20s"
 evaluation_interval = "10s"
 [stack.notify]
 critical = ["webhook", "slack", "pagerduty"]
@@ -145,11 +145,11 @@ def test_a_drill_that_is_broken_off_starts_what_it_killed_and_pages_nobody(
     before, told = footprint(demo), len(of_drill(receiver))
     drilled = drill(demo)
     until(lambda: demo.inspect("alertmanager", "{{.State.Running}}") == "false", "Alertmanager is killed", LONG)
-    drilled.send_signal(signal.SIGINT)
+    drilled.send_signal(signal.SIGTERM)
     time.sleep(0.5)
-    drilled.send_signal(signal.SIGINT)  # Whoever interrupts once is impatient.
+    drilled.send_signal(signal.SIGTERM)  # Whoever asks once is impatient.
     drilled.communicate(timeout=120)
-    assert drilled.returncode == 130
+    assert drilled.returncode == 128 + signal.SIGTERM
     assert footprint(demo) == before
     assert "a drill was broken off" in silences(demo)
     gone = time.time() + 90  # Prometheus forgets the target, Alertmanager has waited for its group.
