@@ -95,7 +95,8 @@ def drill_command(
     loopback until the scenario ends, with the configuration that `build` writes. No other receiver is notified.
 
     With --stack: on the compose stack that runs here, a server of the drill's own fails, returns and fails again, while
-    Alertmanager or Prometheus is killed. Stand-ins on this machine are notified in place of your receivers.
+    Alertmanager or Prometheus is killed. Stand-ins on this machine are notified in place of your receivers. With the
+    default times this takes 20 to 40 minutes.
     """
     from draftboard.alerts import load
 
