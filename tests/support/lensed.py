@@ -18,7 +18,7 @@ TEMPERATURES = (0.0, 1.2)
 TIMES = (1, 32)
 """How often a prompt repeats its sentence: under and over 1,024 tokens, of which each byte is one."""
 TOKENS = 64
-PARTS, REQUESTS = 12, 16
+PARTS, REQUESTS = 12, 12
 """Pages that are read while requests go on, and the requests of each part: a minute of a recording."""
 START = 1_800_000_000
 LABELS = {"job": "vllm", "instance": "a:8000", "spec_method": "ngram"}

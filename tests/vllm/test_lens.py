@@ -120,7 +120,9 @@ def test_the_page_the_report_and_the_alert_tell_the_classes(
     tell("lens: the alert of a real vLLM", f"holds for {sorted(fires)}")
 
 
-def test_killed_clients_broken_json_long_headers_and_many_tenants_harm_nobody(pages: tuple[Vllm, list[str]]) -> None:
+def test_killed_clients_broken_json_a_header_of_10_mb_and_many_tenants_harm_nobody(
+    pages: tuple[Vllm, list[str]],
+) -> None:
     server, _ = pages
     with client_of(server) as client:
         request = {"model": MODEL, "prompt": "a", "max_tokens": 600, "temperature": 0, "ignore_eos": True}
@@ -132,11 +134,9 @@ def test_killed_clients_broken_json_long_headers_and_many_tenants_harm_nobody(pa
         )
         broken = client.post("/v1/completions", content=b'{"prompt": ', headers={"Content-Type": "application/json"})
         assert broken.is_client_error
-        try:
-            long = client.post("/v1/completions", json={**request, "max_tokens": 1}, headers={"X-Tenant": "x" * 10**7})
-            assert long.is_client_error
-        except httpx.TransportError:  # the server closes the connection of whoever sends that much
-            pass
+        # vLLM takes even that, and answers.
+        long = client.post("/v1/completions", json={**request, "max_tokens": 1}, headers={"X-Tenant": "x" * 10**7})
+        assert long.is_success
         for tenant in range(100):
             ask(client, 0, f"many {tenant}", tokens=1)
     found = sums(server.page())

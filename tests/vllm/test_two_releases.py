@@ -23,7 +23,7 @@ from support.replays import behind
 from support.vllm_server import SPECULATION, Start, serving
 
 BEFORE = os.environ.get("VLLM_BEFORE", "")
-PARTS, REQUESTS, APART = 20, 8, 150
+PARTS, REQUESTS, APART = 12, 4, 150
 """Pages of each server, requests between them, and seconds of the recording: two pages in a window."""
 pytestmark = [pytest.mark.vllm, pytest.mark.skipif(not BEFORE, reason="VLLM_BEFORE names no vLLM of another release")]
 
