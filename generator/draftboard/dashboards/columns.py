@@ -29,7 +29,7 @@ _ARROW = 12  # Of sorting: people sort by labels.
 _NUMBER, _AGE, _LABEL = 7, 10, 11  # Letters of a usual number with its unit, of an age such as 59 minutes, of a label.
 # Of labels with longer or shorter values, or with longer heads.
 _LETTERS_OF = {"slo": 21, "instance": 18, "engine": 4, "kv_cache_max_concurrency": 28, _DRAFTS: 12}
-_MODEL = 130
+_MODEL = 120
 
 
 def of_model(expr: str, scope: Scope) -> str:

@@ -63,5 +63,5 @@ def _in_label(label: str, expr: str) -> str:
 
 
 _NEXT, _TIMES = "next", "times"
-TEXTS = {next_steps.next_step: Text(_NEXT, _next_step, 26), overview.speedup: Text(_TIMES, _speedup, 12)}
+TEXTS = {next_steps.next_step: Text(_NEXT, _next_step, 27), overview.speedup: Text(_TIMES, _speedup, 12)}
 """Of records, which alone know them."""

@@ -166,7 +166,7 @@ async function resource(path: string, request: BackendSrvRequest) {
   }
   const address = `${ADDRESS}/${path.replace(/^api\/v1\//, '')}`;
   const response =
-    request.method === 'POST' ? await fetch(address, { method: 'POST', body: params }) : await fetch(`${address}?${params}`);
+    request.method === 'POST' ? await fetch(address, { method: 'POST', body: params }) : await fetch(params.size ? `${address}?${params}` : address);
   return { data: await response.json(), status: response.status, ok: response.ok };
 }
 
