@@ -549,6 +549,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "error_budget",  # divisor of the burn rates
         "http_faults",  # shown with rejections, as HTTP server errors
         "samples_stopped",  # shown as the age of data
+        "replicas_missing",  # shown as engines by state, and as the alert on it
         *(f"error_ratio_{window}" for window in ("30m", "1h", "2h", "6h", "1d", "3d")),  # shown as burn rates
     }
     assert unseen - served == set(), "give each a panel in a page of dashboards/pages/, or a reason here"
