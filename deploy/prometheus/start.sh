@@ -115,9 +115,9 @@ budget() { # process id of Prometheus
         [ -n "$found" ] || continue
         CUT="${CUT:+$CUT|}$(printf %s "$found" | sed 's/[].[]/[&]/g')"
         write
-        echo "start.sh: $found fills the memory with new series: it is scraped no more until Prometheus is started again" \
-            >>"/proc/$1/fd/2"
         kill -HUP "$1"
+        echo "start.sh: $found fills the memory with new series: it is scraped no more until Prometheus is started again" \
+            >>"/proc/$1/fd/2" || :
     done
 }
 
