@@ -159,6 +159,8 @@ def test_a_comparison_never_adds_them_up(replay: Replay) -> None:
     source = Recorded(replay.client.url, at=END)
     with pytest.raises(DraftboardError, match=r"2 models for 'job=vllm'.*env=prod.*env=staging.*add a label"):
         recorded(source, ("job=vllm", "job=spelled"), replay.settings)
+    with pytest.raises(DraftboardError, match=r"of job unlabelled|job=unlabelled.*do not speculate: l"):
+        recorded(source, ("job=unlabelled", "job=spelled"), replay.settings)
     prod, staging = recorded(source, ("job=vllm,env=prod", "job=vllm,env=staging"), replay.settings)
     assert [f"{side.at('model.speculation.acceptance'):.1%}" for side in (prod, staging)] == ["52.6%", "2.2%"]
 
@@ -182,6 +184,7 @@ def test_neither_history_nor_summary_takes_their_sum_for_a_model(replay: Replay)
     totals = {model.labels["job"]: model.totals for model in summary.models}
     assert totals["vllm"].unclear_hours == {says: totals["vllm"].unclear.hours}
     assert totals["vllm"].unclear.hours > 0
+    assert totals["unlabelled"].unclear_hours.keys() == {"servers with and without speculation in one"}
     assert totals["vllm"].helped.hours == totals["vllm"].slower.hours == 0
 
 

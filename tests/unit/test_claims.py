@@ -11,6 +11,7 @@ import yaml
 from conftest import ROOT
 from draftboard.alerts import ALERTS
 from draftboard.catalogue import CATALOGUE, Presence, latency
+from draftboard.evidence import cheap, dear
 from draftboard.settings import Settings
 
 README = (ROOT / "README.md").read_text()
@@ -60,8 +61,9 @@ def test_whoever_decides_reads_the_figures_of_the_demo_and_the_oldest_vllm() -> 
     assert stated(r"vLLM ([\d.]+\d) or newer", DECIDE) == latency.TIME_PER_OUTPUT_TOKEN.count.since
 
 
-def test_costs_without_a_label_are_those_of_the_settings() -> None:
-    assert float(stated(r"assume a cost of (\S+) per drafted token", EXISTING)) == Settings().draft_cost.default
+def test_a_method_without_a_label_may_cost_nothing_or_as_much_as_a_draft_model() -> None:
+    assert "drafting a token may cost nothing, or as much as by a draft model" in EXISTING
+    assert (cheap().other_token, dear().other_token) == (0.0, dear().token["draft_model"])
 
 
 def test_dashboards_that_need_records_have_no_edition_without() -> None:

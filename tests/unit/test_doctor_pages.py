@@ -194,7 +194,7 @@ def test_adaptive_verification_that_the_plugin_tells_is_a_warning_with_the_label
             "no target label spec_method, from which rules and dashboards read the method; its plugin reports ngram",
         ),
         ("eagle", "ngram", 'labelled spec_method="eagle", but its plugin reports ngram'),
-        ("", "", "no target label spec_method: the default draft cost applies"),
+        ("", "", "no target label spec_method: the costs of an unknown method apply"),
         ("ngram", "ngram", ""),
     ],
 )

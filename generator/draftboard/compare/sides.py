@@ -14,7 +14,7 @@ from draftboard.durations import READING, Duration
 from draftboard.errors import DraftboardError
 from draftboard.intervals import Ratio
 from draftboard.output import Progress, no_progress
-from draftboard.reading import Recorded, Servers, is_saved
+from draftboard.reading import MIXED, Recorded, Servers, is_saved
 from draftboard.report import ModelReport, Origin, Report, Sampling, load_report, named, ratios, report, report_each
 from draftboard.settings import Settings
 
@@ -148,6 +148,9 @@ def recorded(
         fitting = [model for model, carried in own if pairs <= carried.items()]
         chosen.append(_one(whole, fitting, selector, whole.sources[0]))
     baseline, candidate = chosen
+    for side in chosen:
+        if side.model.verdict.withheld == MIXED:
+            raise DraftboardError(f"{_quoted(named(side.model))}: {side.model.verdict.reasons[0]}")
     if baseline.model is candidate.model:
         raise DraftboardError(f"{_quoted(selectors[0])} and {_quoted(selectors[1])} are one model: select two")
     return baseline, candidate

@@ -27,6 +27,8 @@ _OF_PLACES = {
 """Names of labels that say where one server runs."""
 _PRESENT = serving.REQUESTS_RUNNING
 """What every server exports."""
+MIXED = "servers with and without speculation in one"
+"""Why the numbers of a model are nobody's, where `plain_among` names servers of it."""
 _LOOKS = 48
 """At so many times of a range."""
 _Target = tuple[str, ...]

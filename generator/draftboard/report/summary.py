@@ -9,7 +9,7 @@ from draftboard.expr.vector import Labels
 from draftboard.history import no_records
 from draftboard.output import Described, Progress, no_progress
 from draftboard.prometheus import Client
-from draftboard.reading import Apart, Past, Recorded, of_model, separated
+from draftboard.reading import MIXED, Past, Recorded, of_model, plain_among, separated
 from draftboard.report.outcomes import Moment, Outcome, read
 from draftboard.settings import Settings
 from draftboard.signals import Scope
@@ -92,7 +92,9 @@ def of_range(source: Recorded, settings: Settings, *, at: float, progress: Progr
         scope = of_model(Scope(settings), source.model)
         for name, labels, end, value in past.read(client, scope, {**read(settings), _GPUS: chosen_gpus}, progress):
             found[end][name][labels] = value
-        blended = {one.model: one for one in separated(client, settings, at, source.model, since=at - span.seconds)}
+        blended = dict.fromkeys(plain_among(client, settings, at), MIXED)
+        for one in separated(client, settings, at, source.model, since=at - span.seconds):
+            blended[one.model] = one.says
         url = client.url
     gpus = [number for rows in found.values() for number in rows.pop(_GPUS, {}).values()]
     moments = [moment for rows in found.values() if (moment := Moment(settings, rows)).models]
@@ -114,13 +116,13 @@ def of_range(source: Recorded, settings: Settings, *, at: float, progress: Progr
 _Part = tuple[Outcome, str, float]  # Of a window: what speculation did, why that is unclear, tokens.
 
 
-def _parts(model: Labels, moments: Sequence[Moment], blended: Apart | None) -> Iterator[_Part]:
+def _parts(model: Labels, moments: Sequence[Moment], blended: str | None) -> Iterator[_Part]:
     """Of each window in which tokens were generated."""
     for moment in moments:
         if tokens := moment.tokens(model):
             outcome, why = moment.outcome(model)
             if blended and outcome is not Outcome.WITHOUT:
-                outcome, why = Outcome.UNCLEAR, blended.says
+                outcome, why = Outcome.UNCLEAR, blended
             yield outcome, why, tokens
 
 

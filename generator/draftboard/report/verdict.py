@@ -6,7 +6,7 @@ from string import Formatter
 from draftboard.evidence import SETTLES, Change, Ruling, headline, ruling
 from draftboard.intervals import Estimate
 from draftboard.quantity import value
-from draftboard.reading import Numbers
+from draftboard.reading import MIXED, Numbers
 from draftboard.report import objects
 from draftboard.report.bound import per
 from draftboard.report.expectation import OWN_CURVE, OWN_STEPS, expectation_of
@@ -26,7 +26,6 @@ from draftboard.signals.verdicts import ASSUMED, BY_STEPS, MEASURED, UNCLEAR, VE
 _BY_NAME = {signal.name: signal for signal in ALL}
 _BY_LENGTH = frozenset(ADVICE[row].says for row in (*Change, "drafter", "measure"))
 """Advice that rests on costs, or names the drafter where costs are not known to allow better."""
-_MIXED = "servers with and without speculation in one"
 _PLAIN = 'Of its servers these do not speculate: {}. Label their targets {}="{}", or start them with speculation'
 _NAMED = 3
 _RESTS_ON = {
@@ -84,7 +83,7 @@ def verdict_of(case: Case) -> objects.Verdict:
         first, more = ", ".join(case.plain[:_NAMED]), len(case.plain) - _NAMED
         plain = f"{first} and {more} more" if more > 0 else first
         reason = _PLAIN.format(plain, case.settings.labels.spec_method, case.settings.methods.baseline)
-        return objects.Verdict(says=None, advice=None, reasons=(reason,), withheld=_MIXED)
+        return objects.Verdict(says=None, advice=None, reasons=(reason,), withheld=MIXED)
     if case.broken:
         chosen = VERDICT.choices["contradiction"]
     if not chosen.basis and not (chosen is _UNKNOWN_LOAD and case.steps):

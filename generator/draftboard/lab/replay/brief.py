@@ -11,7 +11,7 @@ from draftboard.signals.signal import NOTHING
 from draftboard.signals.users import measured_speedup
 from draftboard.signals.verdicts import verdict
 
-_SHOWN = (tokens_per_step, step_cost_low, step_cost_high, measured_speedup)
+_COST = (step_cost_low, step_cost_high)
 
 
 def brief(story: Story) -> Document:
@@ -35,11 +35,13 @@ def _chapter(chapter: Chapter, story: Story) -> Iterator[Block]:
         (
             clock(story.start, now.at),
             f"{now.drafts:,.0f}",
-            *numbers_of(now, _SHOWN),
+            *numbers_of(now, (tokens_per_step,)),
+            " to ".join(dict.fromkeys(map(str, numbers_of(now, _COST)))),
+            *numbers_of(now, (measured_speedup,)),
             f"{now.verdict or NOTHING}" if now.drafts else now.state,
         )
         for now in chapter.moments
     )
-    titles = ("Drafts", *(signal.title for signal in _SHOWN))
+    titles = ("Drafts", "Tokens per step", "Break-even", measured_speedup.title)
     yield Heading(in_words(chapter.model), Text("did it pay?"))
     yield Table((*columns("Until"), *columns(numbers=titles), *columns(verdict.title)), rows)
