@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from conftest import ROOT, program
 from draftboard.alerts import ALERTS, WATCHDOG, Alert
 from draftboard.build import render, stack, write
+from draftboard.lab.stack_drill.routing import with_stand_ins
+from draftboard.lab.stack_drill.server import NAME
 from draftboard.settings import Settings
 
 pytestmark = pytest.mark.prometheus
@@ -79,6 +82,21 @@ def test_promtool_checks_the_committed_configuration_in_full(tmp_path: Path, fil
 def test_amtool_accepts_the_configuration_and_its_templates(folder: Path) -> None:
     said = run("amtool", "check-config", "alertmanager.yml", within=folder / "deploy/alertmanager")
     assert "1 templates" in said
+
+
+@pytest.mark.parametrize(("real", "received"), [(False, f"{NAME}-critical"), (True, f"{NAME}-critical,critical")])
+def test_alerts_of_a_drill_reach_the_real_receivers_only_where_asked(
+    folder: Path, tmp_path: Path, real: bool, received: str
+) -> None:
+    configuration = yaml.safe_load((folder / "deploy/alertmanager/alertmanager.yml").read_text())
+    changed = with_stand_ins(configuration, f'job="{NAME}"', "http://127.0.0.1:9", real=real)
+    (tmp_path / "alertmanager.yml").write_text(yaml.safe_dump(changed))
+
+    def receivers(job: str) -> str:
+        test = ("config", "routes", "test", "--config.file=alertmanager.yml")
+        return run("amtool", *test, f"job={job}", "severity=critical", within=tmp_path).strip()
+
+    assert (receivers(NAME), receivers("vllm")) == (received, "critical")
 
 
 def test_amlint_finds_no_route_or_inhibition_that_misses_an_alert(folder: Path) -> None:
