@@ -174,6 +174,7 @@ local inJson(text) =
     'span:rules.remember': span(rules.remember),
     'span:rules.startup': span(rules.startup),
     'span:rules.window': span(rules.window),
+    'span:std.max(rules.evaluation_interval, 240)': span(std.max(rules.evaluation_interval, 240)),
     'span:std.max(rules.evaluation_interval, rules.scrape_interval)': span(std.max(rules.evaluation_interval, rules.scrape_interval)),
     'span:std.min(rules.remember, std.floor(dashboards.time_range / 2))': span(std.min(rules.remember, std.floor(dashboards.time_range / 2))),
     'std.ceil(((rules.baseline_needs * rules.baseline) / rules.evaluation_interval))': number(std.ceil(((rules.baseline_needs * rules.baseline) / rules.evaluation_interval))),

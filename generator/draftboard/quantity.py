@@ -186,6 +186,8 @@ def leaf(quantity: Quantity | float, settings: Any) -> Quantity | float:  # noqa
 
 SCRAPE = Setting("rules.scrape_interval")
 EVALUATION = Setting("rules.evaluation_interval")
+SLOW_EVALUATION = largest(EVALUATION, 240)
+"""How often what reads a day is evaluated: below the five minutes for which a sample counts as the present."""
 RATE_WINDOW = Setting("rules.window", otherwise=largest(SCRAPE * 4, 300))
 """The window of every rate: at least four scrapes, which bridge a failed one."""
 SILENCE = Setting("rules.down_after", otherwise=largest(SCRAPE * 5 // 2, 150))

@@ -53,7 +53,7 @@ def queries(
 ) -> Iterator[Query]:
     """All queries, with variables at their defaults unless chosen; collapsed rows ask nothing."""
     for panel in (one for one in dashboard["panels"] if one["type"] not in {"row", "text"}):
-        across = SCREEN * panel["gridPos"]["w"] // 24
+        across = min(SCREEN * panel["gridPos"]["w"] // 24, panel.get("maxDataPoints") or SCREEN)
         for target in panel["targets"]:
             step = step_of(shown, across, Duration.parse(target.get("interval") or panel["interval"]))
             sent = _sent(target["expr"], dashboard, settings, step, chosen)

@@ -461,8 +461,8 @@ def test_causes_of_a_step_are_marked_by_default_and_alerts_on_demand(documents: 
             assert (one["datasource"]["uid"], one["hide"], one["target"]["interval"]) == ("${datasource}", False, "1m")
             assert one["titleFormat"].endswith(": {{series}}")
             assert re.search(r'"series",\s" ",\s"model_name",\s"spec_method",\s"variant"', one["target"]["expr"])
-            # A step ago, whatever the zoom.
-            assert ("offset $__interval" in one["target"]["expr"]) == one["enable"], one["name"]
+            # Within a step or a step ago, whatever the zoom.
+            assert ("$__interval" in one["target"]["expr"]) == one["enable"], one["name"]
 
 
 def test_panels_query_no_faster_than_there_are_samples() -> None:
@@ -550,6 +550,8 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "http_faults",  # shown with rejections, as HTTP server errors
         "samples_stopped",  # shown as the age of data
         "replicas_missing",  # shown as engines by state, and as the alert on it
+        *("k_changed", "vllm_version_changed", "draft_model_changed", "new_arm"),  # marked on every graph
+        *("seen", "busy_all_day"),  # read by the state, known servers and silence
         *(f"error_ratio_{window}" for window in ("30m", "1h", "2h", "6h", "1d", "3d")),  # shown as burn rates
     }
     assert unseen - served == set(), "give each a panel in a page of dashboards/pages/, or a reason here"

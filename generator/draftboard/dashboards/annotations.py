@@ -8,27 +8,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from draftboard.catalogue import probe, serving
+from draftboard.catalogue import serving
 from draftboard.catalogue.probe import named
 from draftboard.dashboards.fields import COLOURS
 from draftboard.dashboards.grafana import GRAFANA
 from draftboard.dashboards.labels import SERIES, label_join
+from draftboard.durations import Duration
 from draftboard.expr import promql
 from draftboard.expr.nodes import Expr, Raw, over_level
 from draftboard.expr.scope import Level, Scope
 from draftboard.expr.to_promql import promql_of, record_selector
-from draftboard.quantity import EVALUATION, PACE, span_text
+from draftboard.quantity import PACE, span_text
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Signal
-from draftboard.signals.drafting import configured_k, current_k, lowest_k, runs
-from draftboard.signals.events import firing_alerts, restarts
+from draftboard.signals.drafting import current_k, runs
+from draftboard.signals.events import firing_alerts, k_changed, new_arm, renamed, restarts
 from draftboard.signals.presence import REMEMBERED
-from draftboard.signals.traffic import generation_tokens
 from draftboard.status import Status
 
 _STEP_AGO = "offset $__interval"
-_NAMED = (probe.VERSION, probe.DRAFTER)
-"""Of what engines run, what changes most often; `draftboard history` names all."""
+_LOOKS = Duration(300)
+"""How often raw series are looked at for what they were: as long as Prometheus takes a sample for the present."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,15 @@ def annotations(scope: Scope) -> list[dict[str, Any]]:
 def _marks(scope: Scope) -> Iterable[Mark]:
     purple = COLOURS[Status.ODD]
     yield Mark("Restarts", _restarted(scope), "Restart", "blue")
-    if current_k.exists(scope.settings):
-        yield Mark("Changes of K", _k_changed(scope), "K {{before}} -> {{k}}", purple)
-    if runs.exists(scope.settings):
-        for label in _NAMED:
+    if k_changed.exists(scope.settings):
+        yield Mark(k_changed.title, _event(k_changed, scope) or _k_changed(scope), "K {{before}} -> {{k}}", purple)
+    for label, changed in renamed.items():
+        if changed.exists(scope.settings):
             text = f"{named(label)} {{{{before}}}} -> {{{{{label}}}}}"
-            yield Mark(f"Changes of {named(label)}", _renamed(label, scope), text[0].upper() + text[1:], purple)
-    if scope.settings.labels.variant_labels:
-        yield Mark("New methods", _new_arm(scope), "New method or variant", purple)
+            expr = _event(changed, scope) or _renamed(label, scope)
+            yield Mark(changed.title, expr, text[0].upper() + text[1:], purple)
+    if new_arm.exists(scope.settings):
+        yield Mark(new_arm.title, _event(new_arm, scope) or _new_arm(scope), "New method or variant", purple)
     alerts, orange = promql_of(firing_alerts, scope), COLOURS[Status.WARN]
     yield Mark(firing_alerts.title, alerts, "{{alertname}} ({{severity}})", orange, shown=False)
 
@@ -83,18 +84,17 @@ def _restarted(scope: Scope) -> str:
     return promql.binary(promql_of(restarts, scope), ">", f"{promql_of(restarts, scope)} {_STEP_AGO}")
 
 
+def _event(signal: Signal, scope: Scope) -> str:
+    """What the rules recorded once, at the step in which it happened; empty where there is no record to read."""
+    record = record_selector(signal, scope, "$__interval")
+    return promql.call("last_over_time", record) if record else ""
+
+
 def _k_changed(scope: Scope) -> str:
-    """The first engine with a longer draft, and the first with a shorter one."""
-    if scope.edition is Edition.RAW:
-        return _changed(over_level("max", current_k.at(Level.ENGINE)), "!=", scope)
-    # Both records look back for a window: each is late in one direction.
-    return promql.first_of(_changed(configured_k, ">", scope), _changed(lowest_k, "<", scope))
-
-
-def _changed(number: Expr, how: str, scope: Scope) -> str:
-    """Where a number differs from what it was, both as labels."""
+    """Of raw series: where the greatest K differs from what it was, both as labels."""
+    number = over_level("max", current_k.at(Level.ENGINE))
     now, before = promql_of(number, scope), _before(number, scope)
-    changed = promql.aggregate("count_values", scope.labels, '"k"', promql.binary(now, how, before))
+    changed = promql.aggregate("count_values", scope.labels, '"k"', promql.binary(now, "!=", before))
     was = promql.aggregate("count_values", scope.labels, '"before"', before)
     return promql.binary(changed, "*", was, f"on ({', '.join(scope.labels)}) group_left (before)")
 
@@ -113,14 +113,14 @@ def _renamed(label: str, scope: Scope) -> str:
 def _new_arm(scope: Scope) -> str:
     """A way to draft that a model did not have before, while it was served in another way."""
     service = ", ".join(Level.SERVICE.labels(scope.settings))
-    before = _before(generation_tokens, scope)
-    new = promql.binary(promql_of(generation_tokens, scope), "unless", before)
+    served = over_level("group", Raw(serving.GENERATION_TOKENS))
+    before = _before(served, scope)
+    new = promql.binary(promql_of(served, scope), "unless", before)
     return promql.aggregate("group", scope.labels, promql.binary(new, "and", before, f"on ({service})"))
 
 
 def _before(what: Expr, scope: Scope) -> str:
     """What was known last, a step ago: a server that restarts is silent in between."""
-    span, pace = (span_text(one, scope.settings) for one in (REMEMBERED, EVALUATION))
-    record = record_selector(what, scope, span) if isinstance(what, Signal) else None
-    past = record or promql.subquery(promql_of(what, scope), span, pace, "0s")
+    span, pace = (span_text(one, scope.settings) for one in (REMEMBERED, _LOOKS))
+    past = promql.subquery(promql_of(what, scope), span, pace, "0s")
     return promql.call("last_over_time", f"{past} {_STEP_AGO}")

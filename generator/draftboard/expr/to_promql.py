@@ -19,7 +19,7 @@ from draftboard.expr.resolve import (
     selected,
     signal_named,
 )
-from draftboard.expr.scope import Edition, Level, Scope
+from draftboard.expr.scope import Edition, Level, Matcher, Scope
 from draftboard.quantity import EVALUATION, RATE_WINDOW, Quantity, number_text, span_text
 
 
@@ -157,7 +157,8 @@ def _(node: nodes.Quantile, scope: Scope) -> str:
 def _(node: nodes.QuantileBucket, scope: Scope) -> str:
     # Of buckets that are 1 from the quantile's own on and 0 below, that one holds every quantile: 1 is its upper end.
     buckets = to_promql(node.buckets, scope)
-    rank = promql.binary(to_promql(node.share, scope), "*", promql.call("max without (le) ", buckets))
+    all_of_them = to_promql(node.buckets, scope.where(_HIGHEST))  # A series, where the buckets are twenty.
+    rank = promql.binary(to_promql(node.share, scope), "*", promql.call("max without (le) ", all_of_them))
     reached = promql.binary(buckets, ">= bool", promql.binary(rank, ">", "0"), "ignoring (le) group_left ()")
     bound = promql.call("histogram_quantile", "1" if node.upper else promql.number(_LOWER_END), reached)
     if node.upper:
@@ -167,6 +168,7 @@ def _(node: nodes.QuantileBucket, scope: Scope) -> str:
     return promql.binary(scaled, "/", _BOUNDS_IN_ONE)
 
 
+_HIGHEST = Matcher("le", "=", "+Inf")
 _LOWER_END, _BOUNDS_IN_ONE = 1e-12, "1e6"
 """A share so small that it is the lower end of a bucket; and how fine two bounds may differ."""
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 from draftboard import __version__
 from draftboard.alerts import Alert, annotations, by_subject
-from draftboard.quantity import EVALUATION, span_text
+from draftboard.durations import Duration
+from draftboard.quantity import EVALUATION, SLOW_EVALUATION, duration, span_text
 from draftboard.rulers import IN_ORDER, Ruler
 from draftboard.rules.links import Definition, in_few_links
 from draftboard.rules.packing import packed
@@ -15,6 +16,8 @@ from draftboard.signals import FAMILIES, Level, Scope
 
 RELEASES = {rules: f"fleet:draftboard_{rules}_release:info" for rules in ("recording", "alerting")}
 """Record of each rule file: 1, with the release that wrote it as a label."""
+_DAILY = "daily"
+"""Group of what reads a day: evaluated less often, as its price is high and its value hardly changes in minutes."""
 _EVALUATED_WITH = {"verdict": "speculation"}
 """Families whose rules are of another family's groups, because they weigh what it says."""
 
@@ -30,7 +33,7 @@ def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[G
             for level in sorted(signal.levels, key=list(Level).index)  # engines before the models that sum them
             if (record := signal.record_name(level, settings))
         ]
-        families += [_EVALUATED_WITH.get(name, name)] * len(of_family)
+        families += [_DAILY if one.signal.daily else _EVALUATED_WITH.get(name, name) for one in of_family]
         definitions += of_family
     defined = [definition.rule for definition in definitions]
     written = {rule.record: rule for rule in (defined if ruler in IN_ORDER else in_few_links(definitions))}
@@ -62,10 +65,14 @@ def _release(rules: str) -> dict[str, tuple[RecordingRule, ...]]:
 
 def _groups(rules: Mapping[str, tuple[RecordingRule | AlertingRule, ...]], settings: Settings) -> tuple[Group, ...]:
     """A group for each name that has rules."""
-    interval = span_text(EVALUATION, settings) if settings.left_open else settings.rules.evaluation_interval
+
+    def interval(name: str) -> Duration | str:
+        pace = SLOW_EVALUATION if name.startswith(_DAILY) else EVALUATION
+        return span_text(pace, settings) if settings.left_open else duration(pace, settings)
+
     offset = settings.rules.query_offset
     return tuple(
-        Group(name=f"draftboard-{name}", interval=interval, query_offset=offset, rules=inside)
+        Group(name=f"draftboard-{name}", interval=interval(name), query_offset=offset, rules=inside)
         for name, inside in rules.items()
         if inside
     )

@@ -101,6 +101,7 @@ length_baseline = Signal(
         )
     ).combined("unless", adaptive),
     record="vllm_spec_decode_acceptance_length:avg{baseline}_mean_rate{window}",
+    daily=True,
     empty="too little history",
     decimals=2,
 )
@@ -115,6 +116,7 @@ length_deviation = Signal(
     unit=Unit.TOKENS,
     expr=first_of(past("stddev_over_time", acceptance_length) > _least_deviation, _least_deviation),
     record="vllm_spec_decode_acceptance_length:stddev{baseline}_mean_rate{window}",
+    daily=True,
     empty="too little history",
     decimals=2,
 )

@@ -1,12 +1,16 @@
 """What happened: marked on every graph."""
 
-from draftboard.catalogue import around, serving
+from draftboard.catalogue import around, probe, serving
 from draftboard.expr.nodes import (
+    LEVEL,
     Aggregate,
     AtLevel,
+    Carrying,
+    CountValues,
     Expr,
     Function,
     If,
+    IsSet,
     LabelJoin,
     LabelReplace,
     Labels,
@@ -18,12 +22,15 @@ from draftboard.expr.nodes import (
     constant,
     first_of,
     ignoring,
+    on,
     over_level,
 )
 from draftboard.expr.scope import Level
-from draftboard.quantity import Setting
+from draftboard.quantity import EVALUATION, Setting
+from draftboard.signals.drafting import configured_k, lowest_k, runs
 from draftboard.signals.presence import REMEMBERED, known, of_servers
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
+from draftboard.signals.traffic import generation_tokens
 from draftboard.status import Status
 
 WATCHDOG = "DraftboardWatchdog"  # Fires always, so that it needs no attention.
@@ -49,6 +56,78 @@ restarts = Signal(
     bands=good_under(0, good="none", beyond="restarted"),
     empty="no vLLM series",
 )
+
+
+def _just_before(figure: Signal) -> Expr:
+    """What was known last, an evaluation ago: a server that restarts is silent in between."""
+    return OverTime("last_over_time", figure, REMEMBERED, offset=EVALUATION)
+
+
+def _changed(number: Signal, how: str) -> Expr:
+    """Where a number differs from what it was, both as labels."""
+    before = _just_before(number)
+    changed = CountValues("k", number.combined(how, before))
+    return Carrying(changed, "before", CountValues("before", before), (LEVEL,))
+
+
+k_changed = Signal(
+    name="k_changed",
+    title="Changes of K",
+    question="When did K change?",
+    description="1 at the evaluation at which K (num_speculative_tokens) changed, with K before and after as labels.",
+    action="Compare what graphs show before and after it.",
+    note="The first engine with a longer draft, and the first with a shorter one. Marked on every graph.",
+    unit=Unit.CODE,
+    # Both numbers look back for a window: each is late in one direction.
+    expr=first_of(_changed(configured_k, ">"), _changed(lowest_k, "<")),
+    record="vllm_spec_decode_k:changed",
+    by=("before", "k"),
+    codes=(Code(1, "changed", Status.ODD),),
+    empty="K did not change at this evaluation",
+)
+_known_before = _just_before(generation_tokens)
+_SERVICE = on(Labels("scope"), Labels("job"), Labels("model_name"))
+new_arm = Signal(
+    name="new_arm",
+    title="New methods",
+    question="When was a model first served in another way?",
+    description="1 at the evaluation at which a model had a method or variant that it did not have before.",
+    action="Compare both ways on the dashboard for comparisons.",
+    note="While it was served in another way. Marked on every graph.",
+    unit=Unit.CODE,
+    enabled=IsSet("labels.variant_labels"),
+    expr=over_level(
+        "group", generation_tokens.combined("unless", _known_before).combined("and", _known_before, _SERVICE)
+    ),
+    record="vllm_drafting:new",
+    codes=(Code(1, "new", Status.ODD),),
+    empty="no model is served in a new way at this evaluation",
+)
+
+
+def _renamed(label: str) -> Signal:
+    """Where what engines run has another name than any that was known last, with the former one as a label."""
+    names = over_level("group", runs.without(label, ""), label)
+    known = OverTime("last_over_time", names, REMEMBERED, offset=EVALUATION)
+    former = LabelReplace(known, "before", "$1", label, "(.*)")
+    return Signal(
+        name=f"{label}_changed",
+        title=f"Changes of {probe.named(label)}",
+        question=f"When did the {probe.named(label)} change?",
+        description=f"1 at the evaluation at which the {probe.named(label)} changed, with both names as labels.",
+        action="Compare what graphs show before and after it.",
+        note="Of engines with Draftboard's plugin for vLLM. Marked on every graph.",
+        unit=Unit.CODE,
+        expr=Carrying(names.combined("unless", known), "before", former, (LEVEL,)),
+        record=f"draftboard_spec_{label}:changed",
+        by=("before", label),
+        codes=(Code(1, "changed", Status.ODD),),
+        empty=f"the {probe.named(label)} did not change at this evaluation",
+    )
+
+
+renamed = {label: _renamed(label) for label in (probe.VERSION, probe.DRAFTER)}
+"""Of what engines run, what changes most often; `draftboard history` names all."""
 _failed = Function("resets", Raw(around.UP, window=REMEMBERED))
 _answered = Function("avg_over_time", Raw(around.UP, window=REMEMBERED))
 _failures = of_servers("max", _failed & (_answered < Setting("thresholds.answered")))

@@ -67,15 +67,30 @@ def answers_without(metric: Metric | MetricOfDialect, matchers: tuple[Match, ...
 
 _seen_lately = _last(SEEN_BY, REMEMBERED, (_TARGET_SERIES,))
 """Engines of the chosen targets, of whatever model: a server of another model was seen too."""
+seen = Signal(
+    name="seen",
+    title="Engines seen",
+    question="Which engines has a target had lately?",
+    description="1 for each engine that was scraped within rules.remember (by default 1h).",
+    action="Compare with your deployment.",
+    note="Read once, for all that asks which engines a target that is down has.",
+    unit=Unit.CODE,
+    expr=over_level("group", _seen_lately),
+    record="vllm_seen:bool",
+    levels=(Level.ENGINE,),
+    codes=(Code(1, "seen", Status.NEUTRAL),),
+    empty="no vLLM target is scraped",
+)
+_engines_seen = If(Evaluator.RECORDS, seen.at(Level.ENGINE), _seen_lately)
 
 
 def _known_by_records() -> Expr:
     """Seen now, or known before and still a target."""
     now = over_level("group", Raw(SEEN_BY))
     just_before, ever = Before(Ref("known"), EVALUATION * 2), Before(Ref("known"), REMEMBERED)
-    seen = over_level("group", _seen_lately)  # Rules that were loaded lately have no past of their own.
+    lately = over_level("group", _engines_seen)  # Rules that were loaded lately have no past of their own.
     # Only across a gap it is also the model that another has replaced.
-    before = just_before.combined("or", ever, _SAME_TARGET).combined("or", seen, _SAME_TARGET)
+    before = just_before.combined("or", ever, _SAME_TARGET).combined("or", lately, _SAME_TARGET)
     absent = before.combined("and", Raw(around.UP), _SAME_TARGET).combined("unless", now, _SAME_TARGET)
     return AtMost(MANY, (_TARGET,), first_of(now, over_level("group", absent)))
 
@@ -113,8 +128,8 @@ _expected_up = first_of(
 """Targets that once answered, and those that were scraped in vain before a new server's time to start."""
 
 down = first_of(
-    over_level("group", _seen_lately.combined("and", known_down, on(_TARGET, _MODEL))),
-    over_level("group", known_down.combined("unless", _seen_lately, _SAME_TARGET)),
+    over_level("group", _engines_seen.combined("and", known_down, on(_TARGET, _MODEL))),
+    over_level("group", known_down.combined("unless", _engines_seen, _SAME_TARGET)),
     Aggregate("max", (_TARGET_SERIES,), _never_seen.combined("and", _expected_up, _SAME_TARGET)),
 )
 """Engines of a target that does not answer, or that target itself where they are forgotten; and labelled targets that

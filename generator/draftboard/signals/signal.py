@@ -151,6 +151,7 @@ class Signal(Recorded):
     """Where the settings enable it, if not always."""
     levels: tuple[Level, ...] = (Level.MODEL,)
     by: tuple[str, ...] = ()  # Labels beyond those of the level.
+    daily: bool = False  # Whether it is recorded at the slower pace of what reads a day: `SLOW_EVALUATION`.
     rollup: str | None = None
     """Aggregation that makes the model-level record from engine-level ones, where that is exact."""
     bands: tuple[Band, ...] = NO_BANDS

@@ -40,17 +40,25 @@ def _of_service(figure: Expr) -> Expr:
 
 
 _started = _of_service(traffic.first_tokens)
-_never_idle = over_level(
-    "group",
-    ((past("min_over_time", traffic.first_tokens) > 0) & (past("count_over_time", traffic.first_tokens) >= ENOUGH)).at(
-        Level.MODEL
-    ),
+_all_day = (past("min_over_time", traffic.first_tokens) > 0) & (past("count_over_time", traffic.first_tokens) >= ENOUGH)
+busy_all_day = Signal(
+    name="busy_all_day",
+    title="Models that are never idle",
+    question="Is it a fault where no request arrives?",
+    description="1 for a model that had requests in every window of its day (rules.baseline).",
+    action="Of such a model, a silence is a fault.",
+    unit=Unit.CODE,
+    expr=over_level("group", _all_day.at(Level.MODEL)),
+    record="vllm_busy:bool{baseline}",
+    daily=True,
+    levels=(Level.SERVICE,),
+    codes=(Code(1, "busy all day", Status.NEUTRAL),),
+    empty="the model is idle at times",
 )
-"""Models that had requests in every window of their day."""
 _began = (
     (InWindow(_started.ago(_JUST_BEFORE)) >= _LEAST)
     & (_started.ago(_JUST_BEFORE) >= _started.ago(BEFORE) * _HALF)  # An evening falls asleep slowly.
-    & _never_idle
+    & busy_all_day
 )
 
 

@@ -101,6 +101,7 @@ step_time_change = Signal(
     .max("batch")
     .max("context"),
     record="vllm_inter_token_latency_seconds:change{baseline}_by_batch_rate{window}",
+    daily=True,
     levels=(Level.ENGINE,),
     bands=good_under(Setting("thresholds.slow_steps"), good="as-usual", beyond="slower-than-usual"),
     empty="too little history at this load, or not enough decode steps",

@@ -148,6 +148,7 @@ tail_change = Signal(
     better=Better.LOWER,
     expr=per_token_tail / usual(per_token_tail),
     record="vllm_request_time_per_output_token_seconds:tail_change{baseline}_rate{window}",
+    daily=True,
     bands=good_under(Setting("thresholds.tail"), good="as-usual", beyond="wider-than-usual"),
     empty="too little history, or P50 and P99 lie in one bucket",
     decimals=2,

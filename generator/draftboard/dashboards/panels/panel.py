@@ -13,6 +13,9 @@ from draftboard.signals import Edition, Signal
 
 LONGEST = 300
 """Characters of a panel's description: as many as are read while the pointer rests on it."""
+_POINTS_OF_RAW = 300
+"""Points of a graph of raw series: over a day they are as far apart as a window of rates is long, so that each sample
+is read once."""
 P = ParamSpec("P")
 
 
@@ -110,6 +113,7 @@ class Queries:
         # have it, and show the same curve.
         step = span_text(PACE, settings)
         of_raw = {"interval": step} | ({"exemplar": True} if exemplars else {})
+        rest |= {"maxDataPoints": _POINTS_OF_RAW} if raw else {}
         rest |= {
             "title": title or " and ".join(signal.title for signal in shows),
             "description": _description(self.context, shows, description, action),
