@@ -124,6 +124,22 @@ def test_grafana_sends_the_token_of_the_ruler_and_no_other() -> None:
     assert "secureJsonData" not in datasource({**MIMIR, "token": True}, RULER)
 
 
+def test_a_tenant_is_named_in_writes_and_in_what_grafana_asks() -> None:
+    ruler = {**RULER, "tenant": "team-a"}
+    (remote,) = rendered(settings_with(remote_write=[ruler]), stack.PROMETHEUS)["remote_write"]
+    assert remote["headers"] == {"X-Scope-OrgID": "team-a"}
+    source = datasource(ruler)
+    assert source["jsonData"]["httpHeaderName2"] == "X-Scope-OrgID"
+    assert source["secureJsonData"] == {"httpHeaderValue2": "team-a"}
+    both = datasource({**ruler, "token": True})["secureJsonData"]
+    assert both == {"httpHeaderValue1": "Bearer $__file{/run/secrets/remote_write_token}", "httpHeaderValue2": "team-a"}
+
+
+def test_the_label_of_a_replica_for_mimir_s_ha_tracker_is_an_external_label() -> None:
+    told = rendered(settings_with(external_labels={"cluster": "prod", "__replica__": "a"}), stack.PROMETHEUS)
+    assert told["global"]["external_labels"] == {"cluster": "prod", "__replica__": "a"}
+
+
 def test_scrapes_have_the_interval_that_the_rules_expect() -> None:
     told = rendered(Settings.model_validate({"rules": {"scrape_interval": "30s"}}), stack.PROMETHEUS)
     assert told["global"]["scrape_interval"] == "30s"
@@ -159,6 +175,8 @@ def test_a_page_of_ten_engines_is_within_the_limits() -> None:
         ('alertmanager = "alertmanager"', "must be an address such as alertmanager:9093"),
         ('secrets = "secrets"', "must be an absolute path"),
         ('external_labels = { "le-x" = "1" }', "must be a label name"),
+        ('external_labels = { __name__ = "a" }', "must be a label name"),
+        ('remote_write = [{ url = "https://m/push", tenant = "a b" }]', "may use only letters"),
         ('external_labels = { region = "a\\"b" }', "may use only letters"),
         ('notify = { critical = ["sms"] }', "stack.notify.critical.0"),
         ("limits = { samples = 1 }", "stack.limits.samples = 1 is not allowed"),

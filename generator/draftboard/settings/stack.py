@@ -19,6 +19,10 @@ MailAddress = Annotated[str, written(r"[\w.+-]+@[\w.-]+", "must be a mail addres
 Name = Annotated[str, written(r"[\w#@.+-]*", "may use only letters, digits and # @ . + - _")]
 ModelName = Annotated[str, written(r"[\w.:/@+ -]+", "may use only letters, digits, spaces and . : / @ + - _")]
 LabelText = Annotated[str, written(r"[\w.:/-]+", "may use only letters, digits and . : / - _")]
+Tenant = Annotated[str, written(r"[A-Za-z0-9!_.*'()-]{0,150}", "may use only letters, digits and ! - _ . * ' ( )")]
+_REPLICA = "__replica__"
+ExternalLabel = Annotated[str, written(rf"{_REPLICA}|(?!__)[a-zA-Z_][a-zA-Z0-9_]*", "must be a label name")]
+"""Names that begin with __ are Prometheus' own, but for the one by which Mimir's HA tracker tells replicas apart."""
 Channel = Literal["webhook", "slack", "email", "pagerduty"]
 Channels = Annotated[tuple[Channel, ...], Field(strict=False, max_length=4)]
 
@@ -58,6 +62,8 @@ class RemoteWrite(Table):
     url: Url = Field(examples=["https://mimir.example.com/api/v1/push"])
     token: bool = False
     """Send the bearer token from `remote_write_token` below `secrets`, also to `query_url`."""
+    tenant: Tenant = ""
+    """Sent as `X-Scope-OrgID`, also to `query_url`: Mimir, Cortex and Loki refuse samples without it."""
     rules_there: bool = False
     """That system's own ruler evaluates the rules. This Prometheus evaluates none, or alerts would come twice."""
     query_url: Url | None = Field(default=None, examples=["https://mimir.example.com/prometheus"])
@@ -116,8 +122,8 @@ class Stack(Table):
     secrets: Folder = "/run/secrets"
     dashboards: Folder = "/var/lib/grafana/dashboards"
     """Where Grafana reads them."""
-    external_labels: dict[LabelKey, LabelText] = Field(default={}, max_length=16, examples=[{"cluster": "prod"}])
-    """Labels of this Prometheus in remote writes and alerts."""
+    external_labels: dict[ExternalLabel, LabelText] = Field(default={}, max_length=16, examples=[{"cluster": "prod"}])
+    """Labels of this Prometheus in remote writes and alerts; `__replica__` and `cluster` for Mimir's HA tracker."""
     limits: ScrapeLimits = ScrapeLimits()
     scrape: Scrape = Scrape()
     remote_write: tuple[RemoteWrite, ...] = Field(default=(), strict=False, max_length=4)
