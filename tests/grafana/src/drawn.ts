@@ -75,7 +75,7 @@ function sizeOf(element: Element | null): Size | undefined {
 /** A table's rows, from left to right as they are shown. */
 function rowsOf(element: Element): string[][] {
   return [...element.querySelectorAll('[role="row"]')].map((row) =>
-    [...row.querySelectorAll<HTMLElement>('[role="gridcell"], [role="cell"], [role="columnheader"]')].map((cell) => cell.innerText.trim())
+    [...row.querySelectorAll<HTMLElement>('[role="gridcell"], [role="columnheader"]')].map((cell) => cell.innerText.trim())
   );
 }
 
