@@ -36,6 +36,8 @@ Object.assign(window, {
 
 // Grafana's app gives arrays a method of its former vectors, which its packages before 13 call.
 Object.defineProperty(Array.prototype, 'get', {
+  configurable: true, // Some define it themselves.
+  writable: true,
   value(this: unknown[], index: number) {
     return this[index];
   },
