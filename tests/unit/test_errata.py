@@ -4,7 +4,7 @@ import ast
 import operator
 import re
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 import pytest
 
@@ -17,6 +17,7 @@ from draftboard.plan.vram import Gpus, Model, plan_vram
 from draftboard.reading import Lifetime, Pages
 from draftboard.report import ModelReport, Speculation, report
 from draftboard.settings import Settings
+from draftboard.signals.advice import ADVICE
 from support.known import known
 
 PAGE = (ROOT / "docs/tune/errata.md").read_text()
@@ -191,3 +192,16 @@ def test_small_costs_promise_more_than_was_measured() -> None:
     assert median(beyond) == pytest.approx(1.59, abs=0.005)
     slower = [row for row in rows if row.speedup < 1]
     assert (len(slower), sum(promised[row] > 1 for row in slower)) == (26, 19)
+
+
+def test_heads_below_seventy_percent_at_the_first_position_pay() -> None:
+    assert theory.speedup_at((0.58, 0.38), 0.105, 1.09)[2] == pytest.approx(1.51, abs=0.005)
+    rows = [*ADVICE.choices]
+    assert rows.index("drafter") > max(map(rows.index, ("shorter", "off", "longer")))
+
+
+def test_answers_of_one_token_flatter_a_mean_over_requests() -> None:
+    whole, one = [0.061] * 33, [0.0] * 67
+    assert 0.05 / fmean(whole + one) == pytest.approx(2.48, abs=0.005)
+    tokens = 33 * 39
+    assert 0.05 / (sum(time * 39 for time in whole) / tokens) == pytest.approx(0.82, abs=0.005)
