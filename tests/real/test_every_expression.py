@@ -30,7 +30,13 @@ ROOM = "the run's model is tiny, and so is its KV cache's use"
 # Panels (by title), records and alerts that have no sample under the settings of the committed files.
 EMPTY_BY_DEFAULT = {
     "Needs somebody first no_target": "the run has a target",
-    "Models, worst first next_gain": "drafts of the run are often shorter than K",
+    **dict.fromkeys(
+        (
+            *(f"Needs somebody first {which}" for which in ("gain", "try")),
+            "model:vllm_spec_decode_next_gain:ratio_rate5m",
+        ),
+        "drafts of the run are often shorter than K",
+    ),
     **dict.fromkeys(("Firing alerts alert_age", "annotation Firing alerts", "Alerts by severity"), NOT_LOADED),
     **dict.fromkeys(("annotation Changes of K", "annotation New methods"), ONE_CONFIGURATION),
     **dict.fromkeys(("Acceptance by position", "model:vllm_spec_decode_position_acceptance:ratio_rate5m"), NO_PLUGIN),
