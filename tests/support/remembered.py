@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs
 
-from draftboard.catalogue import serving
+from draftboard.catalogue import serving, speculation
 from draftboard.settings import Settings
 from draftboard.signals import Level, acceptance, requests, traffic
 from draftboard.signals.capacity import prompt_tokens
@@ -133,6 +133,9 @@ class Memory:
         if asked["query"].startswith(serving.REQUESTS_RUNNING.name):
             there = [[at, "1"] for at in times if (END - at) / 3600 >= self.gone]
             _answer(request, "matrix", [{"metric": dict(labels), "values": there} for labels in self.servers])
+            return
+        if asked["query"].startswith(speculation.DRAFTS.name):
+            _answer(request, "matrix", [])
             return
         self.queries.append(asked["query"])
         result = list(self._result(asked["query"], times))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from draftboard.catalogue import serving, speculation
+from draftboard.catalogue import Metric, serving, speculation
 from draftboard.expr.nodes import Raw
 from draftboard.expr.scope import Edition, Scope
 from draftboard.expr.to_promql import promql_of
@@ -27,6 +27,8 @@ _OF_PLACES = {
 """Names of labels that say where one server runs."""
 _PRESENT = serving.REQUESTS_RUNNING
 """What every server exports."""
+_DRAFTS = speculation.DRAFTS
+"""What only servers export that speculate."""
 MIXED = "servers with and without speculation in one"
 """Why the numbers of a model are nobody's, where `plain_among` names servers of it."""
 _LOOKS = 48
@@ -62,15 +64,7 @@ def separated(
     """
     if not settings.dialect.spelled(_PRESENT):
         return ()
-    expr = promql_of(Raw(_PRESENT), Scope(settings, edition=Edition.ONCE))
-    if since is None:
-        moments = {at: client.query(expr, at)}
-    else:
-        moments = defaultdict(list)
-        step = max(settings.rules.scrape_interval.seconds, (at - since) / _LOOKS)
-        for series in client.query_range(expr, since, at, step):
-            for moment, _ in series.samples:
-                moments[moment].append(series)
+    moments = _moments(client, settings, _PRESENT, at, since)
     found: dict[tuple[Labels, str], Apart] = {}
     for rows in moments.values():
         own = [row for row in rows if not model or row.labels.get(settings.labels.model_name, "") == model]
@@ -78,28 +72,58 @@ def separated(
     return tuple(found[key] for key in sorted(found, key=lambda key: (sorted(key[0]), key[1])))
 
 
-def plain_among(client: Client, settings: Settings, at: float) -> Mapping[Labels, tuple[str, ...]]:
-    """Servers that do not speculate, by the labels of a model whose records add them to servers that do."""
+def plain_among(
+    client: Client, settings: Settings, at: float, *, since: float | None = None
+) -> Mapping[Labels, tuple[str, ...]]:
+    """Servers that do not speculate, by the labels of a model whose records add them to servers that do.
+
+    At a time in Unix seconds; with `since`, at any of some times from then on.
+    """
     if not settings.dialect.is_plain_known or not settings.dialect.spelled(_PRESENT):
         return {}
-    names, scope = settings.labels, Scope(settings, edition=Edition.ONCE)
-    present, drafting = (
-        {
-            (frozenset((name, row.labels[name]) for name in names.model_level if row.labels.get(name)), place)
-            for row in client.query(promql_of(Raw(metric), scope), at)
-            if (place := row.labels.get(names.instance, ""))
-        }
-        for metric in (_PRESENT, speculation.DRAFTS)
-    )
-    mixed = {key for key, _ in drafting} & {key for key, _ in present - drafting}
-    return {key: tuple(sorted(place for own, place in present - drafting if own == key)) for key in mixed}
+    found = defaultdict[Labels, set[str]](set)
+    drafting = {when: _places(rows, settings) for when, rows in _moments(client, settings, _DRAFTS, at, since).items()}
+    for when, rows in _moments(client, settings, _PRESENT, at, since).items() if drafting else ():
+        speculates = drafting.get(when, {})
+        for key, places in _places(rows, settings).items():
+            if key in speculates:
+                found[key] |= places - speculates[key]
+    return {key: tuple(sorted(places)) for key, places in found.items() if places}
+
+
+def _places(rows: Iterable[Series], settings: Settings) -> Mapping[Labels, set[str]]:
+    """Instances, by the labels of their model's records."""
+    found = defaultdict[Labels, set[str]](set)
+    for row in rows:
+        found[_model_of(row, settings)].add(row.labels.get(settings.labels.instance, ""))
+    return found
+
+
+def _model_of(row: Series, settings: Settings) -> Labels:
+    return frozenset((name, row.labels[name]) for name in settings.labels.model_level if row.labels.get(name))
+
+
+def _moments(
+    client: Client, settings: Settings, metric: Metric, at: float, since: float | None
+) -> Mapping[float, Sequence[Series]]:
+    """The series of a metric by the times at which they are there."""
+    expr = promql_of(Raw(metric), Scope(settings, edition=Edition.ONCE))
+    if since is None:
+        return {at: client.query(expr, at)}
+    found = defaultdict[float, list[Series]](list)
+    for series in client.query_range(
+        expr, since, at, max(settings.rules.scrape_interval.seconds, (at - since) / _LOOKS)
+    ):
+        for moment, _ in series.samples:
+            found[moment].append(series)
+    return found
 
 
 def _at_once(rows: Iterable[Series], settings: Settings, *, past: bool) -> Iterator[Apart]:
     """The labels that separate servers which are there together."""
     names, of_models = settings.labels, defaultdict[Labels, list[Series]](list)
     for row in rows:
-        of_models[frozenset((name, row.labels[name]) for name in names.model_level if row.labels.get(name))].append(row)
+        of_models[_model_of(row, settings)].append(row)
     before = defaultdict[Labels, list[Series]](list)
     for key, label in product(of_models, names.scope if past else ()):
         if (without := dropped(key, (label,))) not in of_models:

@@ -92,8 +92,9 @@ def of_range(source: Recorded, settings: Settings, *, at: float, progress: Progr
         scope = of_model(Scope(settings), source.model)
         for name, labels, end, value in past.read(client, scope, {**read(settings), _GPUS: chosen_gpus}, progress):
             found[end][name][labels] = value
-        blended = dict.fromkeys(plain_among(client, settings, at), MIXED)
-        for one in separated(client, settings, at, source.model, since=at - span.seconds):
+        since = at - span.seconds
+        blended = dict.fromkeys(plain_among(client, settings, at, since=since), MIXED)
+        for one in separated(client, settings, at, source.model, since=since):
             blended[one.model] = one.says
         url = client.url
     gpus = [number for rows in found.values() for number in rows.pop(_GPUS, {}).values()]
