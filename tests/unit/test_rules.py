@@ -15,8 +15,8 @@ from draftboard.signals import Level
 from support import catalogue
 from support.rulefiles import groups, names_kept, nodes, present_in, records_in, rules, series_in
 
-OWN_LABELS = {"position", "accepted", "k", "identity", "state", "dimension", "class", *probe.RUNS} | {
-    *("le", "finished_reason", "reason", "source", "status", "slo", "batch", "context", "device")
+OWN_LABELS = {"position", "accepted", "k", "identity", "state", "advice", "dimension", "class", *probe.RUNS} | {
+    *("le", "finished_reason", "reason", "source", "status", "slo", "batch", "context", "device", "deployment")
 }
 # Divisors that cannot be 0, so that they need no guard.
 NEVER_ZERO = {
@@ -32,6 +32,7 @@ NEVER_ZERO = {
     "model:draftboard_spec_class_speedup_low:ratio_rate5m": "a step takes at least as long as a plain one",
     "model:draftboard_spec_class_speedup_high:ratio_rate5m": "a step takes at least as long as a plain one",
     "model:vllm_queue_wait:seconds_rate5m": "infinite where requests wait and none gets a token, as said",
+    "model:vllm_health:enum_rate5m": "some requests failed, so that some were counted",
     "target:vllm_server_outlier:bool": "infinite where requests wait and none gets a token, which is long",
     "model:vllm_spec_decode_verdict:enum_rate5m": "1 + the uncertainty of a measured speedup is a power of e",
     **dict.fromkeys(
@@ -124,10 +125,10 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
                     if of_servers
                     else []
                 )
-                # A baseline is shared by all variants of its model.
+                # A baseline is shared by all variants of its model, and a deployment knows no job of Prometheus.
                 allowed += (
                     [{*labels.scope, labels.model_name}]
-                    if re.search("measured_speedup|step_cost", rule["record"])
+                    if re.search("measured_speedup|step_cost|gone|replicas_missing", rule["record"])
                     else []
                 )
                 # The values of a label are counted.

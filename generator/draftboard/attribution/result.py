@@ -32,8 +32,11 @@ class Figure(Described):
     """A figure before and after."""
 
     title: str
+    """Its name and unit."""
     before: float
+    """Its value before the change, in the unit of the title."""
     after: float
+    """Its value after the change, in the unit of the title."""
     error: float | None
     """Standard error of the change."""
     parts: tuple[Part, ...]

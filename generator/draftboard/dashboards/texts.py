@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from typing import NamedTuple
 
 from draftboard.dashboards.labels import label_join, label_replace
@@ -27,28 +28,41 @@ def _next_step(scope: Scope) -> str:
     """Its code, which the column has words for; where nothing is urgent and another K gains, that K and its gain."""
     # Health, which is joined last, knows the selected variants.
     every = replace(scope, every_variant=True)
-    percent = promql.call("round", promql.binary("100", "*", promql_of(next_gain, every)))
-    gains = _in_label(_GAIN, promql.binary(percent, ">", "0"))
-    change = label_replace(
-        label_join(gains, _NEXT, ";", *next_gain.by, _GAIN), _NEXT, "K $1 -> $2: +$3 %", _NEXT, "(.*);(.*);(.*)"
-    )
-    urgent, otherwise = (_in_label(_NEXT, promql_of(part, every)) for part in (next_steps.urgent, next_steps.otherwise))
     ignored = f"ignoring ({', '.join((*next_gain.by, _GAIN, _NEXT))})"
-    first = promql.binary(urgent, "or", promql.binary(change, "or", otherwise, ignored), ignored)
+    urgent, otherwise = (_in_label(_NEXT, promql_of(part, every)) for part in (next_steps.urgent, next_steps.otherwise))
+    if next_gain.exists(scope.settings):
+        otherwise = promql.binary(_change(every), "or", otherwise, ignored)
+    first = promql.binary(urgent, "or", otherwise, ignored)
     return promql.binary(first, "and", promql_of(health, scope), ignored)
 
 
+def _change(scope: Scope) -> str:
+    """Where another K gains: from which K to which, and the gain in percent."""
+    percent = promql.call("round", promql.binary("100", "*", promql_of(next_gain, scope)))
+    gains = label_join(_in_label(_GAIN, promql.binary(percent, ">", "0")), _NEXT, ";", *next_gain.by, _GAIN)
+    return label_replace(gains, _NEXT, "K $1 -> $2: +$3 %", _NEXT, "(.*);(.*);(.*)")
+
+
 def _speedup(scope: Scope) -> str:
-    """The measured one, or the range of the expected one."""
-    measured = _hundredths(_TIMES, users.measured_speedup, scope)
+    """The measured one, or the range of the expected one, as far as the dialect has them."""
+    known = []
+    if users.measured_speedup.exists(scope.settings):
+        known.append(_hundredths(_TIMES, users.measured_speedup, scope))
+    if economics.expected_speedup_low.exists(scope.settings):
+        known.append(_range(scope))
+    ignored = f"ignoring ({_LOW}, {_HIGH}, {_TIMES})"
+    return reduce(lambda measured, expected: promql.binary(measured, "or", expected, ignored), known)
+
+
+def _range(scope: Scope) -> str:
+    """The expected speedup at the highest and at the lowest costs."""
     ends = promql.binary(
         _hundredths(_LOW, economics.expected_speedup_low, scope),
         "*",
         _hundredths(_HIGH, economics.expected_speedup_high, scope),
         f"ignoring ({_LOW}, {_HIGH}) group_left ({_HIGH})",
     )
-    expected = label_join(ends, _TIMES, " to ", _LOW, _HIGH)
-    return promql.binary(measured, "or", expected, f"ignoring ({_LOW}, {_HIGH}, {_TIMES})")
+    return label_join(ends, _TIMES, " to ", _LOW, _HIGH)
 
 
 def _hundredths(label: str, signal: Signal, scope: Scope) -> str:

@@ -50,7 +50,9 @@ _desired = _replicas("max", around.REPLICAS_DESIRED)
 _desired_since_long = _replicas("min", around.REPLICAS_DESIRED, "min_over_time") & _desired.ago(_STARTUP)
 """What a deployment has had the time to start."""
 _most_available = _replicas("max", around.REPLICAS_AVAILABLE, "max_over_time")
-_rollout = _replicas("max", around.REPLICAS_UPDATED, "changes") > 0
+_rollout = _replicas("max", around.REPLICAS_UPDATED, "max_over_time") > _replicas(
+    "min", around.REPLICAS_UPDATED, "min_over_time"
+)
 _available = _of_model(_replicas("max", around.REPLICAS_AVAILABLE))
 _not_started = _available.equals(0) & (_of_model(_desired_since_long) > 0)
 _as_desired = first_of(_of_model(_desired).equals(0), _available > 0)
@@ -95,6 +97,7 @@ replicas_missing = Signal(
     unit=Unit.SERVERS,
     better=Better.LOWER,
     expr=_of_model(_missing.combined("unless", _rollout)).combined("unless", gone, _SAME_MODEL),
+    record="vllm_replicas_missing:sum",
     levels=(Level.SERVICE,),
     bands=good_under(0, good="complete", beyond="missing"),
     empty="no deployment names a model, or all have their servers",

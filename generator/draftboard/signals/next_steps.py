@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from draftboard.expr.nodes import LEVEL, Carrying, CountValues, Expr, first_of, ignoring
+from draftboard.expr.nodes import LEVEL, Carrying, CountValues, Expr, first_of, ignoring, merged, on
 from draftboard.expr.scope import Level
 from draftboard.signals import advice, drafting, economics, health
 from draftboard.signals.advice import ADVICE
@@ -58,12 +58,19 @@ next_step = Signal(
 )
 
 
-def _gain(row: str, next_k: Expr, gain: Expr) -> Expr:
-    """The gain of a K, which stands in a label, where this advice is given."""
-    advised = CountValues("next_k", next_k & ADVICE.any_of(advice.advice, row))
-    return advised.combined("*", gain, ignoring("next_k", group="left"))
+def _gain(next_k: Expr, gain: Expr) -> Expr:
+    """The gain of a K, which stands in a label."""
+    return CountValues("next_k", next_k).combined("*", gain, ignoring("next_k", group="left"))
 
 
+_gains = merged(
+    "advice",
+    {
+        f"{ADVICE['shorter'].value}": _gain(economics.fastest_k, economics.shorter_gain),
+        f"{ADVICE['longer'].value}": _gain(drafting.configured_k + 1, economics.longer_gain),
+    },
+)
+_advised = _gains.combined("and", CountValues("advice", advice.advice), on(LEVEL, "advice")).max("advice")
 next_gain = Signal(
     name="next_gain",
     title="Gain of the K to try",
@@ -73,16 +80,7 @@ next_gain = Signal(
     note="At least, whatever a step costs. Of a shorter K a lower bound, of a longer one extrapolated. The labels k "
     "and next_k are the K of now and the K to try.",
     unit=Unit.RATIO,
-    expr=Carrying(
-        first_of(
-            _gain("shorter", economics.fastest_k, economics.shorter_gain),
-            _gain("longer", drafting.configured_k + 1, economics.longer_gain),
-        )
-        - 1,
-        "k",
-        CountValues("k", drafting.configured_k),
-        (LEVEL,),
-    ),
+    expr=Carrying(_advised - 1, "k", CountValues("k", drafting.configured_k), (LEVEL,)),
     by=("k", "next_k"),
     record="vllm_spec_decode_next_gain:ratio_rate{window}",
     empty="no other K is advised",

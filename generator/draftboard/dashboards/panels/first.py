@@ -27,6 +27,7 @@ _TRY = " K {{k}} -> {{next_k}} gains"
 _NAMES = renamed("^(?:[^ ]*/)?(.*?)(?: +vllm)?( K .*)? *$", "$1$2")
 """Of models, as everywhere; what follows the name stays."""
 _PLAIN = {"mode": "fixed", "fixedColor": "transparent"}
+_GAINS = ("gain", "try")
 
 
 @kind
@@ -34,37 +35,10 @@ def needs_first(context: Context, *, width: int) -> Built:
     """The worst model by name: its health, for how long, and the next step; or that there is nothing to do."""
     if context.edition is Edition.RAW:
         return Built(None, needs_rules=(health.title, next_step.title))
-    settings, scope = context.settings, context.scope(Level.MODEL, instant=True)
-    shown = promql_of(health, scope)
-    worst = promql.call("bottomk", "1", promql.binary(by_health(scope), "<=", promql.number(WELL)))
-
-    def of_worst(expr: str) -> str:
-        return promql.binary(expr, "and", worst, f"on ({', '.join(scope.labels)})")
-
-    def one(how: str, expr: str) -> str:
-        return promql.aggregate(how, (), expr)
-
-    gains = promql_of(next_gain, scope)
-    gain = promql.binary(gains, "unless", promql_of(urgent, scope), "ignoring (k, next_k)")
-    any_model, loaded = one("count", shown), one("count", promql_of(events.watchdog, scope))
-    needing = one("count", promql.binary(shown, "<", promql.number(WELL)))
-    gaining = promql.constant("103", one("count", gains))
-    well = promql.binary(promql.first_of(gaining, promql.constant("100", any_model)), "unless", needing)
-    best = promql.binary(promql.call("topk", "1", gains), "unless", needing, "on ()")
-    no_target = promql.binary(promql.constant("101", loaded), "unless", any_model)
-    no_rules = promql.binary(promql.binary("vector(102)", "unless", loaded), "unless", any_model)
-    lines = {
-        "worst": (of_worst(leads.with_page(shown, scope.labels, context.uids)), context.legend(Level.MODEL)),
-        "since": (of_worst(promql_of(health_age, scope)), "for"),
-        "next": (of_worst(promql_of(next_step, scope)), "next step"),
-        "gain": (of_worst(gain), _TRY.strip()),
-        "well": (one("max", well), "All models"),
-        "try": (best, context.legend(Level.MODEL) + _TRY),
-        "no_target": (one("max", no_target), "Models"),
-        "no_rules": (one("max", no_rules), "Rules"),
-    }
+    settings, lines = context.settings, _lines(context)
     look = fields.by_threshold(health, settings, fields.IN_STATES)
-    link = leads.of_series(f"${{__field.labels.{leads.PAGE}}}", "What explains it?", scope.labels, settings)
+    labels = context.scope(Level.MODEL).labels
+    link = leads.of_series(f"${{__field.labels.{leads.PAGE}}}", "What explains it?", labels, settings)
     said: dict[str, Any] = {
         str(code): {"text": text, "color": fields.IN_STATES[status], "index": code}
         for code, (text, status) in OTHERS.items()
@@ -72,7 +46,7 @@ def needs_first(context: Context, *, width: int) -> Built:
     return Queries(context, (), ()).panel(
         "stat",
         least=0,
-        shows=(health, health_age, next_step, next_gain),
+        shows=tuple(filter(context.exists, (health, health_age, next_step, next_gain))),
         title=TITLE,
         description="The worst model, of equals the busiest: its health, for how long, and what to do first.",
         action="Click it for the page that explains it.",
@@ -100,8 +74,47 @@ def needs_first(context: Context, *, width: int) -> Built:
                     mappings=fields.no_sample("transparent"),
                     color=_PLAIN,
                 )
-                for ref in ("gain", "try")
+                for ref in _GAINS
+                if ref in lines
             ),
         ],
         transformations=[_NAMES],
     )
+
+
+def _lines(context: Context) -> dict[str, tuple[str, str]]:
+    """Query and legend of each line of the tile, by reference."""
+    scope = context.scope(Level.MODEL, instant=True)
+    shown, legend = promql_of(health, scope), context.legend(Level.MODEL)
+    worst = promql.call("bottomk", "1", promql.binary(by_health(scope), "<=", promql.number(WELL)))
+
+    def of_worst(expr: str) -> str:
+        return promql.binary(expr, "and", worst, f"on ({', '.join(scope.labels)})")
+
+    any_model, loaded = _one("count", shown), _one("count", promql_of(events.watchdog, scope))
+    needing = _one("count", promql.binary(shown, "<", promql.number(WELL)))
+    well = promql.constant("100", any_model)
+    gains: dict[str, tuple[str, str]] = {}
+    if context.exists(next_gain):
+        gain = promql_of(next_gain, scope)
+        well = promql.first_of(promql.constant("103", _one("count", gain)), well)
+        of_next = promql.binary(gain, "unless", promql_of(urgent, scope), "ignoring (k, next_k)")
+        best = promql.binary(promql.call("topk", "1", gain), "unless", needing, "on ()")
+        gains = {"gain": (of_worst(of_next), _TRY.strip()), "try": (best, legend + _TRY)}
+    no_target = promql.binary(promql.constant("101", loaded), "unless", any_model)
+    no_rules = promql.binary(promql.binary("vector(102)", "unless", loaded), "unless", any_model)
+    lines = {
+        "worst": (of_worst(leads.with_page(shown, scope.labels, context.uids)), legend),
+        "since": (of_worst(promql_of(health_age, scope)), "for"),
+        "next": (of_worst(promql_of(next_step, scope)), "next step"),
+        "gain": gains.get("gain"),
+        "well": (_one("max", promql.binary(well, "unless", needing)), "All models"),
+        "try": gains.get("try"),
+        "no_target": (_one("max", no_target), "Models"),
+        "no_rules": (_one("max", no_rules), "Rules"),
+    }
+    return {ref: line for ref, line in lines.items() if line}
+
+
+def _one(how: str, expr: str) -> str:
+    return promql.aggregate(how, (), expr)
