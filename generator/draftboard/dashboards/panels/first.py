@@ -93,7 +93,7 @@ def _lines(context: Context) -> dict[str, tuple[str, str]]:
 
     any_model, loaded = _one("count", shown), _one("count", promql_of(events.watchdog, scope))
     needing = _one("count", promql.binary(shown, "<", promql.number(WELL)))
-    well = promql.constant("100", any_model)
+    well: str = promql.constant("100", any_model)
     gains: dict[str, tuple[str, str]] = {}
     if context.exists(next_gain):
         gain = promql_of(next_gain, scope)
