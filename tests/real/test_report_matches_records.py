@@ -23,7 +23,8 @@ from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.costs import CHEAP, DEAR, verify_inflation
 from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival, tokens_per_step_at
 from draftboard.signals.drafting import configured_k
-from draftboard.signals.economics import best_k, best_speedup, expected_speedup, longer_gain, speedup_at
+from draftboard.signals.economics import expected_speedup
+from draftboard.signals.gains import best_k, best_speedup, longer_gain, speedup_at
 from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate
 from draftboard.signals.states import state

@@ -37,8 +37,8 @@ from draftboard.signals.comparison import acceptance_change, length_anomaly, len
 from draftboard.signals.costs import step_cost
 from draftboard.signals.decline import acceptance_at_start, acceptance_decline, acceptance_of_hour
 from draftboard.signals.depth import each_k
-from draftboard.signals.economics import best_k, speedup_at
 from draftboard.signals.events import alert_age, firing_alerts, interruptions, replacements, restarts
+from draftboard.signals.gains import best_k, speedup_at
 from draftboard.signals.health import SIGNALS as OF_HEALTH
 from draftboard.signals.health import health
 from draftboard.signals.monitoring import (

@@ -28,8 +28,8 @@ from draftboard.prometheus import Client, Server, stop
 from draftboard.rules import RecordingRule, recording_groups
 from draftboard.settings import Settings
 from draftboard.signals import Level
-from draftboard.signals.economics import best_k
 from draftboard.signals.events import restarts
+from draftboard.signals.gains import best_k
 from draftboard.signals.traffic import generation_tokens
 from support import victoria
 

@@ -15,7 +15,7 @@ from draftboard.settings import Settings
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.depth import accepted_length_share, conditional_acceptance, survival, tokens_per_step_at
 from draftboard.signals.drafting import configured_k, lowest_k
-from draftboard.signals.economics import best_k, speedup_at
+from draftboard.signals.gains import best_k, speedup_at
 from draftboard.signals.verdicts import VERDICT, verdict
 from support.known import known
 from support.measured import Measure

@@ -15,7 +15,7 @@ from draftboard.report.numbers import Expectation, Latency, Speculation, Traffic
 from draftboard.report.objects import LINES, Judged, ModelReport, Report
 from draftboard.report.verdict import FURTHER
 from draftboard.settings import Settings
-from draftboard.signals import Signal, acceptance, comparison, depth, economics, traffic
+from draftboard.signals import Signal, acceptance, comparison, depth, economics, gains, traffic
 from draftboard.signals.classes import BOTH, class_acceptance, class_length, class_share
 from draftboard.signals.health import HEALTH
 from draftboard.signals.latency import FELT
@@ -34,7 +34,7 @@ _BY_COSTS = frozenset(
     {
         *(economics.expected_speedup, economics.needed_per_step, economics.affordable_inflation),
         *(economics.step_speedup, economics.break_even),
-        *(economics.best_k, economics.best_speedup, economics.longer_gain),
+        *(gains.best_k, gains.best_speedup, gains.longer_gain),
     }
 )
 """Lines that a cost makes a number of."""
@@ -92,7 +92,7 @@ def _numbers(model: ModelReport, settings: Settings) -> Table:
             continue
         step = None if value is None or model.verdict.says is None else signal.step_of(value, settings)
         means = ", ".join(part for part in (signal.unit.words, step.says if step else "") if part)
-        shown = _NO_K_PAYS if signal is economics.best_k and _no_k_pays(model) else worded(signal, value)
+        shown = _NO_K_PAYS if signal is gains.best_k and _no_k_pays(model) else worded(signal, value)
         rows.append((signal.title, shown, Text(means, step.status if step else Status.NEUTRAL)))
         if signal is acceptance.acceptance and model.acceptance_by_request is not None:
             weighted = worded(signal, model.acceptance_by_request)
@@ -147,9 +147,9 @@ def _speedup_at(length: int, speculation: Speculation, settings: Settings, *, ju
         ranges = speculation.assumed.speedup_at
         return Text(str(ranges[length - 1]) if 0 < length <= len(ranges) else NOTHING)
     gain = speculation.speedup_at[length - 1] if 0 < length <= len(speculation.speedup_at) else None
-    step = economics.speedup_at.step_of(gain, settings) if judged and gain is not None else None
+    step = gains.speedup_at.step_of(gain, settings) if judged and gain is not None else None
     best = " (best)" if length == speculation.best_k else ""
-    return Text(worded(economics.speedup_at, gain) + best, step.status if step else Status.NEUTRAL)
+    return Text(worded(gains.speedup_at, gain) + best, step.status if step else Status.NEUTRAL)
 
 
 def _classes(model: ModelReport) -> Iterator[Block]:

@@ -26,17 +26,14 @@ from draftboard.signals.capacity import prompt_tokens
 from draftboard.signals.costs import decode_batch
 from draftboard.signals.depth import draft_length_at, next_position_accepted, tokens_per_step_at
 from draftboard.signals.drafting import configured_k
-from draftboard.signals.economics import (
+from draftboard.signals.economics import expected_speedup_high, expected_speedup_low, step_cost_high, step_cost_low
+from draftboard.signals.gains import (
     LEAST_GAIN,
-    expected_speedup_high,
-    expected_speedup_low,
     fastest_k,
     longer_gain,
     longer_gain_high,
     speedup_at_high,
     speedup_at_low,
-    step_cost_high,
-    step_cost_low,
 )
 from draftboard.signals.traffic import first_tokens
 from draftboard.signals.verdicts import ASSUMED

@@ -7,7 +7,7 @@ from draftboard.catalogue import Metric, latency, serving, speculation
 from draftboard.evidence import LengthAdvice, Range
 from draftboard.output import Described
 from draftboard.report.bound import LINE, LOAD, FromSignal, annotated, per
-from draftboard.signals import acceptance, capacity, costs, depth, drafting, economics, requests, traffic
+from draftboard.signals import acceptance, capacity, costs, depth, drafting, economics, gains, requests, traffic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +69,9 @@ class Speculation(Described):
     break_even: Annotated[float | None, FromSignal(economics.break_even, LINE)]
     draft_length: Annotated[float | None, FromSignal(acceptance.draft_length, LINE)]
     configured_k: Annotated[int | None, FromSignal(drafting.configured_k, LINE)]
-    best_k: Annotated[int | None, FromSignal(economics.best_k, LINE)]
-    best_speedup: Annotated[float | None, FromSignal(economics.best_speedup, LINE)]
-    longer_gain: Annotated[float | None, FromSignal(economics.longer_gain, LINE)]
+    best_k: Annotated[int | None, FromSignal(gains.best_k, LINE)]
+    best_speedup: Annotated[float | None, FromSignal(gains.best_speedup, LINE)]
+    longer_gain: Annotated[float | None, FromSignal(gains.longer_gain, LINE)]
     share_from_drafts: Annotated[float | None, FromSignal(acceptance.share_from_drafts, LINE)]
     wasted_tokens: Annotated[float | None, FromSignal(traffic.wasted_tokens, LINE)]
     step_cost: Annotated[float | None, FromSignal(costs.step_cost, LINE, if_known=True)] = None
@@ -81,9 +81,9 @@ class Speculation(Described):
     draft_cost: Annotated[float, FromSignal(economics.draft_cost)]
     verify_inflation: Annotated[float, FromSignal(economics.verify_inflation)]
     """v: time of a verify step over a plain one."""
-    fastest_k: Annotated[int | None, FromSignal(economics.fastest_k)] = None
+    fastest_k: Annotated[int | None, FromSignal(gains.fastest_k)] = None
     """The best k; where no k pays, the one that loses least."""
-    shorter_gain: Annotated[float | None, FromSignal(economics.shorter_gain)]
+    shorter_gain: Annotated[float | None, FromSignal(gains.shorter_gain)]
     draft_efficiency: Annotated[float | None, FromSignal(acceptance.draft_efficiency)]
     alpha_hat: Annotated[float | None, FromSignal(depth.alpha_hat)]
     first_position: Annotated[float | None, FromSignal(depth.first_position)]
@@ -92,7 +92,7 @@ class Speculation(Described):
     conditional_acceptance: Annotated[tuple[float, ...], FromSignal(depth.conditional_acceptance)]
     accepted_length_share: Annotated[tuple[float, ...], FromSignal(depth.accepted_length_share)]
     tokens_per_step_at: Annotated[tuple[float, ...], FromSignal(depth.tokens_per_step_at)]
-    speedup_at: Annotated[tuple[float, ...], FromSignal(economics.speedup_at)]
+    speedup_at: Annotated[tuple[float, ...], FromSignal(gains.speedup_at)]
     assumed: Expectation | None = None
     """Ranges in place of the numbers that rest on c and v, where no baseline measures and the settings hold nothing but
     assumed costs, or the server's own steps tell more."""

@@ -11,7 +11,8 @@ from draftboard.report.numbers import Speculation
 from draftboard.report.objects import ModelReport, Report
 from draftboard.settings import Settings
 from draftboard.signals.depth import conditional_acceptance, survival
-from draftboard.signals.economics import BREAK_EVEN, speedup_at
+from draftboard.signals.economics import BREAK_EVEN
+from draftboard.signals.gains import speedup_at
 
 _WIDTH, _HEIGHT = 11.0, 3.6  # Inches: of the picture, of each model.
 _MOST_MODELS = 12

@@ -18,7 +18,8 @@ from draftboard.signals import ALL, Signal, economics
 from draftboard.signals.acceptance import tokens_per_step
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.decision import Choice
-from draftboard.signals.economics import LEAST_GAIN, affordable_inflation, best_k, shorter_gain
+from draftboard.signals.economics import affordable_inflation
+from draftboard.signals.gains import LEAST_GAIN, best_k, shorter_gain
 from draftboard.signals.signal import Code, within, worded
 from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
 from draftboard.signals.verdicts import ASSUMED, BY_STEPS, MEASURED, UNCLEAR, VERDICT, verdict

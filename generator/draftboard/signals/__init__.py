@@ -19,6 +19,7 @@ from draftboard.signals import (
     economics,
     events,
     fleet,
+    gains,
     gpu,
     health,
     integrity,
@@ -60,7 +61,7 @@ def _of(*modules: ModuleType) -> tuple[Signal, ...]:
 FAMILIES: dict[str, tuple[Signal, ...]] = {
     "speculation": _of(
         *(presence, traffic, acceptance, drafting, depth, comparison, steps, costs),
-        *(economics, integrity, states, absence, events, classes, decline),
+        *(economics, gains, integrity, states, absence, events, classes, decline),
     ),
     "requests": _of(requests, responses, stalls, capacity),
     "siblings": _of(siblings),

@@ -3,7 +3,7 @@
 from draftboard.evidence import BLOCKS
 from draftboard.expr.nodes import InWindow, first_of
 from draftboard.quantity import Setting
-from draftboard.signals import economics, users
+from draftboard.signals import economics, gains, users
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.comparison import acceptance_change
@@ -56,21 +56,18 @@ ADVICE = Decision(
         "shorter": Choice(
             Code(2, "try a shorter K", Status.WARN),
             # What is lost at every k by counters of this K may be a gain at a shorter one: try that first.
-            first_of(
-                economics.too_long,
-                (economics.no_k_pays & (economics.fastest_k < configured_k)).without(METHOD, *BLOCKS),
-            ),
+            first_of(gains.too_long, (gains.no_k_pays & (gains.fastest_k < configured_k)).without(METHOD, *BLOCKS)),
             "{fastest_k.title} is {fastest_k}, {shorter_gain} to {shorter_gain_high} times as fast as now; any k "
             "reaches {best_speedup} times plain decoding at most",
         ),
         "off": Choice(
             Code(4, "turn it off, or change the drafter", Status.BAD),
-            economics.no_k_pays.combined("unless", users.measured_speedup >= economics.BREAK_EVEN),
+            gains.no_k_pays.combined("unless", users.measured_speedup >= economics.BREAK_EVEN),
             f"No K is expected to reach {economics.BREAK_EVEN:g}, what plain decoding gives",
         ),
         "longer": Choice(
             Code(1, "try a longer K", Status.ODD),
-            economics.too_short,
+            gains.too_short,
             "One more token is expected to make it {longer_gain} times as fast as now at least, if it is accepted as "
             "often as the last one (extrapolated)",
         ),
@@ -83,14 +80,14 @@ ADVICE = Decision(
         "keep": Choice(
             Code(0, "keep", Status.GOOD),
             # What is measured to pay is kept while no other k is known to gain.
-            economics.best_speedup.combined(
-                "unless", economics.may_gain.combined("unless", users.measured_speedup)
-            ).combined("unless", unclear),
+            gains.best_speedup.combined("unless", gains.may_gain.combined("unless", users.measured_speedup)).combined(
+                "unless", unclear
+            ),
             "No other k is known to gain more than {thresholds.gain:.0%}",
         ),
         "measure": Choice(
             Code(10, "measure against a baseline", Status.ODD),
-            economics.best_speedup,
+            gains.best_speedup,
             "What to change depends on what a step costs: another K gains {shorter_gain} to {shorter_gain_high} times, "
             "one more token {longer_gain} to {longer_gain_high}",
         ),

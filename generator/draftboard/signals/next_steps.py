@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from draftboard.expr.nodes import LEVEL, Carrying, CountValues, Expr, first_of, ignoring, merged, on
 from draftboard.expr.scope import Level
-from draftboard.signals import advice, drafting, economics, health
+from draftboard.signals import advice, drafting, gains, health
 from draftboard.signals.advice import ADVICE
 from draftboard.signals.health import HEALTH
 from draftboard.signals.signal import Code, Signal, Unit
@@ -66,8 +66,8 @@ def _gain(next_k: Expr, gain: Expr) -> Expr:
 _gains = merged(
     "advice",
     {
-        f"{ADVICE['shorter'].value}": _gain(economics.fastest_k, economics.shorter_gain),
-        f"{ADVICE['longer'].value}": _gain(drafting.configured_k + 1, economics.longer_gain),
+        f"{ADVICE['shorter'].value}": _gain(gains.fastest_k, gains.shorter_gain),
+        f"{ADVICE['longer'].value}": _gain(drafting.configured_k + 1, gains.longer_gain),
     },
 )
 _advised = _gains.combined("and", CountValues("advice", advice.advice), on(LEVEL, "advice")).max("advice")

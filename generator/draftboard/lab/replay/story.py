@@ -31,13 +31,8 @@ from draftboard.signals import Scope, Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length, draft_length, tokens_per_step
 from draftboard.signals.advice import advice
 from draftboard.signals.depth import survival
-from draftboard.signals.economics import (
-    best_k,
-    expected_speedup_high,
-    expected_speedup_low,
-    step_cost_high,
-    step_cost_low,
-)
+from draftboard.signals.economics import expected_speedup_high, expected_speedup_low, step_cost_high, step_cost_low
+from draftboard.signals.gains import best_k
 from draftboard.signals.latency import end_to_end, first_token, per_token, step
 from draftboard.signals.requests import request_rate, requests_waiting
 from draftboard.signals.signal import NOTHING, worded
