@@ -9,7 +9,7 @@ from conftest import replayed
 from draftboard.durations import Duration
 from draftboard.expr.to_promql import promql_of
 from draftboard.history import document, of_past
-from draftboard.history.explained import asked
+from draftboard.history.explained import queried
 from draftboard.history.runs import RUNS, of_effects
 from draftboard.lab.openmetrics import series
 from draftboard.output import as_markdown
@@ -73,7 +73,7 @@ def test_a_drop_is_told_with_the_mix_the_drafter_and_the_release_that_made_it(tm
     source, settings = tmp_path / "run.om", Settings()
     lines = sorted(recording(), key=lambda line: line.split(" ")[0])
     source.write_text("".join([*lines, "# EOF\n"]))
-    wanted = [promql_of(one, scope) for scope, some in asked(settings, 300) for one in some.values()]
+    wanted = [promql_of(one, scope) for scope, some in queried(settings, 300) for one in some.values()]
     wanted += [promql_of(one, Scope(settings)) for name, one in of_effects(settings).items() if name != RUNS]
     rules, _ = behind(wanted, settings)
     end = START + 60 * MINUTES

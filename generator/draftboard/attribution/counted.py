@@ -11,7 +11,9 @@ class Counted:
     """Of one engine, or of several together."""
 
     drafts: float = 0.0
+    """Drafts verified."""
     draft_tokens: float = 0.0
+    """Tokens of these drafts."""
     accepted: tuple[float, ...] = ()
     """Accepted tokens by position."""
     drafted: tuple[float, ...] = ()
@@ -19,7 +21,7 @@ class Counted:
     steps: float = 0.0
     """Decode steps, each counted for every request in it."""
     seconds: float = 0.0
-    """Of these steps."""
+    """Time of these steps, also counted for every request."""
     computed: float = 0.0
     """Prompt tokens, those of caches left out where they are known."""
     begun: float = 0.0
@@ -56,6 +58,7 @@ class Moment:
     """One window of a model."""
 
     at: float
+    """Unix seconds: its end."""
     engines: Mapping[str, Counted]
     classes: Mapping[Class, tuple[float, float, float]] = field(default_factory=dict)
     """Drafts, draft tokens and accepted tokens by class of request; empty without the lens."""

@@ -11,7 +11,7 @@ from draftboard.attribution.counted import Class, Moment
 
 
 class Mix(NamedTuple):
-    """The shift of tokens between the classes of the dimension that tells most."""
+    """The shift of tokens between the classes of the dimension that explains most."""
 
     ratio: float
     """Accepted tokens of a draft after / before, had only the mix changed."""

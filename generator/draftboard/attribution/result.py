@@ -17,9 +17,9 @@ class Part(Described):
     detail: str
     """What is known of it: from what to what, whose requests, which engine."""
     amount: float
-    """In the figure's unit."""
+    """In the figure's unit; negative where it lowers the figure."""
     error: float | None
-    """Standard error, from the scatter between windows."""
+    """Standard error in the figure's unit, from the scatter between windows; None with fewer than three on a side."""
 
     @property
     def certain(self) -> bool:
@@ -38,7 +38,7 @@ class Figure(Described):
     after: float
     """Its value after the change, in the unit of the title."""
     error: float | None
-    """Standard error of the change."""
+    """Standard error of the change, in the unit of the title; None with fewer than three windows on a side."""
     parts: tuple[Part, ...]
     """The largest first."""
 
@@ -59,7 +59,7 @@ class Figure(Described):
 
     @property
     def named(self) -> tuple[Part, ...]:
-        """The parts that matter: certain, and at least a tenth of all that pulled."""
+        """The parts that matter: certain, and at least a tenth of the sum of all parts without their signs."""
         whole = sum(abs(part.amount) for part in self.parts)
         return tuple(part for part in self.parts if part.certain and abs(part.amount) >= 0.1 * whole)
 
@@ -71,9 +71,9 @@ class Explanation(Described):
     at: float
     """Unix seconds: the end of the first window after the change."""
     seen_before: float
-    """The end of the last window before it."""
+    """Unix seconds: the end of the last window before it."""
     windows: tuple[int, int]
-    """Before and after."""
+    """How many, before and after."""
     figures: tuple[Figure, ...]
     """Acceptance length, where drafts were counted on both sides, and decoding time per output token."""
 

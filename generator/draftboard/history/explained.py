@@ -48,14 +48,14 @@ def explanations(
 ) -> Mapping[Labels, Explanation]:
     """Of each model whose figures changed, by the labels of its service; of one, if it is named."""
     moments = _Moments(settings, past.step)
-    for scope, expressions in asked(settings, past.step):
+    for scope, expressions in queried(settings, past.step):
         for one in past.read(client, of_model(scope, model), expressions, progress):
             moments.add(one.name, one.labels, one.at, one.value)
     found = ((labels, _explained(_seen(several, settings))) for labels, several in moments.by_model())
     return {labels: explanation for labels, explanation in found if explanation}
 
 
-def asked(settings: Settings, seconds: float) -> Iterator[tuple[Scope, Mapping[str, Expr]]]:
+def queried(settings: Settings, seconds: float) -> Iterator[tuple[Scope, Mapping[str, Expr]]]:
     """What is read, of engines and of models, in windows of so many seconds."""
     resets = Function("resets", Raw(serving.GENERATION_TOKENS, Duration(int(_TWO_WINDOWS * seconds))))
     engines, models = (Scope(settings, level, Edition.ONCE) for level in (Level.ENGINE, Level.MODEL))

@@ -26,7 +26,7 @@ from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
 FORTNIGHT = Duration(14 * 86_400)
 _LOOKS = 336  # Points of that time, where only the last change is wanted.
 MOST_MODELS = 8
-"""Whose last change a report asks for, and why it dropped."""
+"""Models whose last change, or cause of a drop, a report looks up."""
 _NOT_EXPORTED = (
     "Found here: changes of K, spec_method, variant and spec_verification, and speculation on or off. vLLM's version, "
     "drafter and other arguments only where its plugin runs, or the target label vllm_version names the release"

@@ -138,7 +138,7 @@ def _life(labels: Labels, moments: Mapping[float, Mapping[Labels, Window]], sett
 
 
 def _mixed(windows: Sequence[Window]) -> frozenset[str]:
-    """Of what engines run, that in which they differ for long: it tells one engine from another, not a change."""
+    """Of what engines run, that in which they differ for long: it distinguishes engines, and is no change."""
     counts = Counter(name for window in windows for name, texts in window.runs.items() if len(texts) > 1)
     return frozenset(name for name, count in counts.items() if count > len(windows) / 2)
 

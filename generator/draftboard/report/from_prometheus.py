@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf
 
 from draftboard.errors import DraftboardError
 from draftboard.expr.vector import Labels, Vector, dropped, kept, value_of
@@ -79,8 +78,7 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
                 f'"{dialect.name}", choose other names'
             )
         reports = {key: answer.model(key) for key in keys}
-        dropped = {one.model for one in reports.values() if (one.acceptance_change or inf) < settings.thresholds.drop}
-        why = queries.explanations(dropped)
+        why, unexplained = queries.explanations((one.model, one.acceptance_change) for one in reports.values())
     return Report(
         schema_version=SCHEMA_VERSION,
         origin=Origin.PROMETHEUS,
@@ -96,6 +94,7 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
             *missing_of_dialect(settings.dialect),
             *(() if queries.compares else (_OVERLAP.format(span=span, before=settings.rules.compare_with),)),
             *unread,
+            *unexplained,
             *(_APART.format(", ".join(sorted({one.label for one in blended}))) for _ in blended[:1]),
         ),
     )

@@ -68,6 +68,7 @@ _OF_INFO = ("method", "adaptive")
 _NUMBERS = {"position": re.compile("[0-9]{1,4}"), "le": re.compile(r"[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\+Inf")}
 """Labels that are computed with, as vLLM and Prometheus write them."""
 _UNREAD = "The last change is not known: {}"
+_UNEXPLAINED = "Why acceptance dropped is not known: {}"
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,23 @@ class Queries:
         except DraftboardError as error:
             return {}, (_UNREAD.format(error),)
 
-    def explanations(self, models: Iterable[str]) -> Mapping[Labels, Explanation]:
-        """Why figures of these models changed in the last hours, by the labels of a service or of a way to draft."""
+    def explanations(
+        self, changes: Iterable[tuple[str, float | None]]
+    ) -> tuple[Mapping[Labels, Explanation], tuple[str, ...]]:
+        """Why figures changed in the last hours, of models whose acceptance dropped; what cannot be read is a note.
+
+        `changes`: names of models, and their acceptance / that of `rules.compare_with` ago. By the labels of a service
+        or of a way to draft.
+        """
+        least, found = self.settings.thresholds.drop, dict[Labels, Explanation]()
+        dropped = {model for model, change in changes if change is not None and change < least}
         past = Past.before(self.at, SIX_HOURS, self.settings.rules.rate_window)
-        several = (explanations(self.client, self.settings, past, model) for model in sorted(models)[:MOST_MODELS])
-        return {labels: one for found in several for labels, one in found.items()}
+        try:
+            for model in sorted(dropped)[:MOST_MODELS]:
+                found |= explanations(self.client, self.settings, past, model)
+        except DraftboardError as error:
+            return found, (_UNEXPLAINED.format(error),)
+        return found, ()
 
     def parts(self) -> Parts:
         """What each model counted in parts of the span; none where those would be shorter than scrapes tell apart."""

@@ -22,7 +22,7 @@ LabelText = Annotated[str, written(r"[\w.:/-]+", "may use only letters, digits a
 Tenant = Annotated[str, written(r"[A-Za-z0-9!_.*'()-]{0,150}", "may use only letters, digits and ! - _ . * ' ( )")]
 _REPLICA = "__replica__"
 ExternalLabel = Annotated[str, written(rf"{_REPLICA}|(?!__)[a-zA-Z_][a-zA-Z0-9_]*", "must be a label name")]
-"""Names that begin with __ are Prometheus' own, but for the one by which Mimir's HA tracker tells replicas apart."""
+"""Names that begin with __ are Prometheus' own, but for the one by which Mimir's HA tracker distinguishes replicas."""
 Channel = Literal["webhook", "slack", "email", "pagerduty"]
 Channels = Annotated[tuple[Channel, ...], Field(strict=False, max_length=4)]
 

@@ -114,7 +114,7 @@ health = Signal(
     action="Act on red and amber, from the top.",
     note=f"From the worst: {', '.join(code.says for code in HEALTH.codes)}. Servers down: some do not answer. Users "
     "wait: a new request queues longer than thresholds.queue_wait. Critical alert, warning: an alert fires whose cause "
-    "no other word tells. Unclear: counters or measurements contradict each other, or are incomplete. Gain not "
+    "no other health names. Unclear: counters or measurements contradict each other, or are incomplete. Gain not "
     "measured: nobody measured what a step costs, and by published costs it may pay or not.",
     unit=Unit.CODE,
     expr=HEALTH.expr,

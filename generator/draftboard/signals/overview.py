@@ -1,4 +1,4 @@
-"""What the first page tells beside each model's health: totals, and what speculation saves."""
+"""What the first page shows beside each model's health: totals, and what speculation saves."""
 
 from collections.abc import Iterable
 from functools import partial

@@ -12,7 +12,7 @@ from draftboard.errors import DraftboardError
 
 _LABEL = "com.docker.compose."
 _MOUNTED = {"prometheus": "/etc/prometheus/targets", "alertmanager": "/etc/alertmanager"}
-"""A folder that each has from this machine: by it the stack is told from other projects."""
+"""A folder that each has from this machine: no other project has it."""
 _SECONDS = 60
 
 

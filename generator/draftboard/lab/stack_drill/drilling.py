@@ -24,7 +24,7 @@ _STARTS = 60
 _FORGOTTEN = Duration(900)
 """After it Prometheus has forgotten an outage that was broken off."""
 _ABSENCE = "DraftboardAlertmanagerDown|DraftboardNotificationsFail"
-_TOLD_OF_ABSENCE = Duration(3600)
+_ALERTS_ON_ABSENCE = Duration(3600)
 """For so long after Alertmanager's absence these alerts may fire: the second looks back half an hour."""
 
 
@@ -56,7 +56,7 @@ def rehearse(
         silences = _Silences(stack.alertmanager)
         silences.expire(matcher)
         if killed == "alertmanager":
-            silences.add(away + _TOLD_OF_ABSENCE, "a drill kills Alertmanager", f'alertname=~"{_ABSENCE}"')
+            silences.add(away + _ALERTS_ON_ABSENCE, "a drill kills Alertmanager", f'alertname=~"{_ABSENCE}"')
         undo.enter_context(scraped(stack.prometheus, place, settings))
         broken_off = undo.enter_context(ExitStack())
         if not real:

@@ -16,6 +16,7 @@ class Moment(Described):
     who: str
     """`drill`, or the receiver and the channel that was sent a message."""
     what: str
+    """What the drill did, or the status and the title of the message."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class StackDrill(Described):
     project: str
     """Of Compose."""
     killed: str
-    """`alertmanager`: killed when the first outage is told, back when the second has begun. `prometheus`: killed when
-    the second outage is told."""
+    """`alertmanager`: killed after the first page, back when the second outage has begun. `prometheus`: killed after
+    the second page."""
     away_seconds: int
     """For how long it was away at least."""
     receiver: str
@@ -34,9 +35,11 @@ class StackDrill(Described):
     channels: tuple[str, ...]
     """Of that receiver: what the page must reach."""
     moments: tuple[Moment, ...]
+    """In order of time."""
     failures: tuple[str, ...]
     """What did not arrive in time, or arrived without reason."""
     passed: bool
+    """Whether nothing failed."""
     schema_version: int = 1
     """Grows whenever a key is removed or its meaning changes."""
 

@@ -24,7 +24,7 @@ _PATIENCE = 900
 _BETWEEN_LOOKS = 1
 _STEPS = 10
 _SAVED = 70
-"""Seconds after which Alertmanager has saved what it has told (--data.maintenance-interval=1m): with less, it tells all
+"""Seconds after which Alertmanager has saved what it has sent (--data.maintenance-interval=1m): with less, it sends all
 again after a crash, and the harder case is not tried."""
 
 
@@ -93,15 +93,15 @@ class Drill:
                 raise OverdueError(f"not within {Duration(int(seconds))}: {what}")
             time.sleep(_BETWEEN_LOOKS)
 
-    def told(self, status: Status, since: float, more: float = 0) -> None:
-        """Wait until every channel has had a message of a status since a Unix time."""
+    def wait_for(self, status: Status, since: float, more: float = 0) -> None:
+        """Wait until every channel has had a message of a status since a Unix time, up to `more` seconds longer."""
 
-        def missing(all_: tuple[Message, ...]) -> set[str]:
-            of_page = self.of_page(all_)
+        def missing(messages: tuple[Message, ...]) -> set[str]:
+            of_page = self.of_page(messages)
             return {*self.must} - {one.channel for one in of_page if one.status == status and one.at >= since}
 
         seconds = _PATIENCE + more
-        if not self.stand_ins.wait_for(lambda all_: not missing(all_), seconds):
+        if not self.stand_ins.wait_for(lambda messages: not missing(messages), seconds):
             late = ", ".join(sorted(missing(self.stand_ins.arrivals)))
             raise OverdueError(f"{late}: no message `{status}` of outage {len(self.outages)} within {seconds:g} s")
         self.note(f"every receiver has been sent `{status}`")
@@ -132,16 +132,16 @@ class Drill:
         ready = "the rules know the drill's server: is Prometheus overloaded?"
         self.until(lambda: self.known() and self.fires() is False, ready)
         self.outage()
-        self.told("firing", self.outages[0])
+        self.wait_for("firing", self.outages[0])
         if killed == "alertmanager":
             self._without_alertmanager(away)
         else:
             self._without_prometheus(away)
         self.recovery()
-        self.told("resolved", time.time())
+        self.wait_for("resolved", time.time())
 
     def _without_alertmanager(self, away: Duration) -> None:
-        """It learns neither of the end nor of the second beginning, and has written down that it has told the first."""
+        """It learns neither of the end nor of the second beginning, and has saved that it has sent the first."""
         time.sleep(_SAVED)
         self._kill(self.stack.alertmanager)
         gone = time.time()
@@ -151,21 +151,21 @@ class Drill:
         self.until(self.fires, "outage 2 in Prometheus")
         self.until(lambda: time.time() >= gone + away.seconds, "the time without Alertmanager", away.seconds + 60)
         self._start(self.stack.alertmanager)
-        self.told("firing", self.outages[1], interval(self.route, "repeat_interval"))
+        self.wait_for("firing", self.outages[1], interval(self.route, "repeat_interval"))
 
     def _without_prometheus(self, away: Duration) -> None:
         """Alertmanager must not take an outage as over of which it hears nothing for a while."""
         self.recovery()
-        self.told("resolved", time.time())
+        self.wait_for("resolved", time.time())
         self.outage()
-        self.told("firing", self.outages[1])
+        self.wait_for("firing", self.outages[1])
         self._kill(self.stack.prometheus)
         time.sleep(away.seconds)
         self._start(self.stack.prometheus)
         self.until(self.fires, "outage 2 in Prometheus again")
-        # What Alertmanager took for the end meanwhile, it tells at its next look at the group.
+        # If it took the silence for the end, it sends that at the next flush of the group.
         look = interval(self.route, "group_interval") + interval(self.route, "group_wait")
-        self.stand_ins.wait_for(lambda all_: [*self.of_page(all_)][-1].status == "resolved", look)
+        self.stand_ins.wait_for(lambda messages: [*self.of_page(messages)][-1].status == "resolved", look)
 
     def _kill(self, container: Container) -> None:
         container.kill()
