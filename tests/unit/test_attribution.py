@@ -178,7 +178,7 @@ def test_speculation_that_is_turned_on_is_the_cause() -> None:
 def test_the_page_lists_every_simulated_fault_with_its_causes() -> None:
     page = (ROOT / "docs/commands/history.md").read_text()
     rows = [f"| {fault.says} | {', '.join(sorted(fault.causes)) or 'nothing clear'} |" for fault in FAULTS]
-    assert "\n".join(["| simulated fault | causes: true, and said |", "|---|---|", *rows, ""]) in page
+    assert "\n".join(["| simulated fault | true causes, which the command names |", "|---|---|", *rows, ""]) in page
     assert f"On the {len(FAULTS)} simulated faults" in page
 
 

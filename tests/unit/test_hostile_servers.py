@@ -11,6 +11,9 @@ import pytest
 
 from conftest import ROOT
 from draftboard.cli import main
+from draftboard.errors import DraftboardError
+from draftboard.expr.scope import Matcher
+from draftboard.prometheus import Client
 from support.command_line import options_of_commands, run
 from support.fake_vllm import FakeVLLM, accepting
 from support.hostile import CORPUS, ENCODABLE, assert_words, escaped, every, obeyed_by_a_ci
@@ -19,7 +22,10 @@ from support.loopback import Answer, answering, page
 BEFORE, AFTER = (ROOT / f"tests/data/v0.32.0-ngram-{name}.prom" for name in ("idle", "load"))
 READABLE = {text for text in ENCODABLE.values() if all(one.isprintable() or one in "\n\r\t" for one in text)}
 """What a page may hold: others are refused as binary."""
-LABELS = ("model_name", "engine", "instance", "job", "spec_method", "variant", "method", "host", "reached", "identity")
+LABELS = (
+    *("model_name", "engine", "instance", "job", "spec_method", "variant", "method", "host", "reached", "identity"),
+    *("position", "batch", "k", "dimension", "class", "vllm_version", "draft_model"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +93,7 @@ def commands(place: str, plan: Path = Path()) -> dict[str, list[str]]:
         "doctor": ["doctor", "--prometheus", place],
         "compare": ["compare", "--prometheus", place, "variant=a", "variant=b"],
         "history": ["history", "--prometheus", place],
+        "history in Markdown": ["history", "--explain", "--prometheus", place, "--markdown"],
         "calibrate": ["calibrate", "--prometheus", place],
         "explain": ["explain", "verdict", "--prometheus", place],
         "explain in Markdown": ["explain", "health", "--prometheus", place, "--markdown"],
@@ -102,7 +109,14 @@ def test_every_command_that_prints_what_a_prometheus_answers_is_tried() -> None:
 
 
 def in_json(answer: Any) -> Answer:
-    return page(json.dumps(answer), Content_Type="application/json")
+    """Once the query is read: a server that does not read it resets the connection of a long answer."""
+    written = page(json.dumps(answer), Content_Type="application/json")
+
+    def respond(request: BaseHTTPRequestHandler) -> None:
+        request.rfile.read(int(request.headers.get("Content-Length") or 0))
+        written(request)
+
+    return respond
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["words", "JSON"])
@@ -122,6 +136,31 @@ def test_rows_of_a_hostile_prometheus_are_words(
         _, out, err = run(*words, *form, capsys=capsys)
     assert_words(out + err)
     assert out or err
+
+
+def test_a_selector_of_a_name_with_a_line_end_is_one_line() -> None:
+    assert Matcher.exactly("model_name", "a\nb.c").text == r'model_name=~"a\\nb\\.c"'
+
+
+def test_a_name_that_no_query_can_hold_is_one_line() -> None:
+    with (
+        answering(in_json({"status": "success", "data": {"result": []}})) as place,
+        Client(place) as client,
+        pytest.raises(DraftboardError, match="is not UTF-8"),
+    ):
+        client.query('up{model_name="\ud800"}', 0)
+
+
+@pytest.mark.parametrize("text", ["a\n  b", "\ud800", *[*CORPUS.values()][::12]], ids=repr)
+def test_the_past_of_a_hostile_model_is_words(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    labels = dict.fromkeys(LABELS, text) | {"__name__": "vllm:num_requests_running"}
+    row = {"metric": labels, "value": [1.7e9, "1"], "values": [[1.7e9 - 300 * ago, "1"] for ago in range(30, 0, -1)]}
+    with answering(in_json({"status": "success", "data": {"result": [row]}})) as place:
+        _, out, err = run(
+            *("history", "--explain", "--prometheus", place, "--at", "2023-11-14T22:15:00Z"), capsys=capsys
+        )
+    assert_words(out + err)
+    assert "no response" not in err
 
 
 @pytest.mark.parametrize("command", commands(""))

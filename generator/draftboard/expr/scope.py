@@ -71,7 +71,9 @@ class Matcher:
     @classmethod
     def exactly(cls, label: str, value: str) -> "Matcher":
         """Just this value, whatever its characters."""
-        return cls.of(label, re.escape(value).replace("\\", "\\\\").replace('"', '\\"'))
+        # A text of PromQL holds no end of a line.
+        pattern = re.escape(value).replace("\\\n", "\\n")
+        return cls.of(label, pattern.replace("\\", "\\\\").replace('"', '\\"'))
 
     @property
     def text(self) -> str:

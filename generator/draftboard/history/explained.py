@@ -1,5 +1,6 @@
 """Why a model's figures changed most in a range: what its engines counted in each window, from raw series."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -41,6 +42,8 @@ _CLASSES: Mapping[str, Expr] = {
     metric.name: rate(metric) for metric in (lens.DRAFTS, lens.DRAFT_TOKENS, lens.ACCEPTED_TOKENS)
 }
 _RESTARTS = "restarts"
+_POSITION = re.compile("[0-9]{1,4}")
+"""As vLLM writes it."""
 
 
 def explanations(
@@ -101,8 +104,11 @@ class _Moments:
         else:
             engine = f"engine {value_of(labels, names.engine)} of {value_of(labels, names.instance)}"
             amounts = self._amounts.setdefault(key, {}).setdefault(engine, {})
+            place = value_of(labels, "position")
+            if place and not _POSITION.fullmatch(place):
+                return
             counted = value if name == _RESTARTS else value * self._seconds
-            amounts.setdefault(name, []).append((int(value_of(labels, "position") or 0), counted))
+            amounts.setdefault(name, []).append((int(place or 0), counted))
 
     def by_model(self) -> Iterator[tuple[Labels, list[Moment]]]:
         """The windows of each service in order; of ways to draft that serve side by side, each by itself."""

@@ -131,10 +131,13 @@ class Client:
         """The rows of a part of the answer; long questions have parameters, which do not fit into an address."""
         try:
             status, content = self._content(question, parameters)
-            answer = json.loads(content)
         except httpx.HTTPError as error:
             reason = _short(reason_of(error, self._http.base_url))
             raise DraftboardError(f"{self.url}: no response from Prometheus: {reason}") from None
+        except UnicodeEncodeError:
+            raise DraftboardError(f"{self.url}: a name in the query is not UTF-8: rename the model") from None
+        try:
+            answer = json.loads(content)
         except (ValueError, RecursionError):
             answer = None
         match answer:
