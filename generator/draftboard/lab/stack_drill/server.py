@@ -18,7 +18,7 @@ from draftboard.settings import Settings
 
 NAME = "draftboard-drill"
 """Of its job and of its model."""
-_SCENARIO = {"story": "An idle server.", "duration": "1d", "server": [{"model": NAME}]}
+_SCENARIO = {"story": "A server that gets no requests.", "duration": "1d", "server": [{"model": NAME}]}
 
 
 class DrillServer:
