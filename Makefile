@@ -227,7 +227,7 @@ tools: $(FETCHED) $(FETCHED_COMPOSE) ## Fetch Prometheus, Alertmanager and Docke
 
 clean: ## Remove .venv, .tools and all caches
 	rm -rf $(VENV) .venv-vllm $(TOOLS) build tests/grafana/node_modules tests/grafana/versions/*/node_modules tests/grafana/dist
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .mutation_cache
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.pip: constraints.txt

@@ -1,11 +1,11 @@
 """Do the rule tests notice a wrong rule? Change the rules one token at a time and see that some test fails.
 
-A mutant is one small change in one rule. It is killed when promtool fails on a case, an entry of `tests/rules`, that
-names the rule or one that reads it: cases further away hardly ever see a change (2 in 100), and are most of the cost of
-a mutant that survives. Each run gets one case and only the rules that it names and all that those read: no other can
-make it fail. What a run found is kept in `.mutation_cache` by a hash of all that it read: an interrupted run goes on,
-and the next repeats only what a change touches. A mutant that survives is a hole in the tests, unless
-`mutation_equivalents.yaml` says why it means the same.
+A mutant is one small change in one rule. It is killed when a case, an entry of `tests/rules`, that names the rule or
+one that reads it gets another answer than from the rules as they are: cases further away hardly ever see a change (2 in
+100), and are most of the cost of a mutant that survives. promtool gets a case with all mutants of a rule at once: each
+is a copy of the rule, and of all that reads it, under names that end in its number. What a run found is kept in
+`build/mutations` by a hash of all that it read: an interrupted run goes on, and the next repeats only what a change
+touches. A mutant that survives is a hole in the tests, unless `mutation_equivalents.yaml` says why it means the same.
 """
 
 import argparse
@@ -18,11 +18,9 @@ import re
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -32,7 +30,6 @@ from typing import Any
 import promql_parser
 import yaml
 from rich.console import Console
-from rich.progress import Progress, TimeElapsedColumn
 
 from draftboard.build import render
 from draftboard.settings import load
@@ -40,10 +37,18 @@ from support import cases
 
 ROOT = Path(__file__).parents[2]
 EQUIVALENTS = Path(__file__).with_name("mutation_equivalents.yaml")
-KNOWN = ROOT / ".mutation_cache"
+KNOWN = ROOT / "build/mutations"
 ONE_OF_MANY = {"GOGC": "400", "GOMAXPROCS": "1"}  # for a promtool among others, with little memory to collect
 RULES = "rules.yaml"
 RULE_FILES = ("alerts/recording.rules.yaml", "alerts/alerting.rules.yaml")
+AT_ONCE = 120  # mutants in a run: more take more memory than they save time
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+COPY, AS_IT_IS = "_mutant", r"\g<0>"
+NAMING = {"record", "alert", "expr"}  # what names a rule or others
+FAILED = re.compile(rf"rule: \w[\w:]*{COPY}(\d+), time: .*, err: ")
+ANSWER = re.compile(r'exp: \{question="(\d+)"\} 0E\+00\n\s*got: (.*)')
+SAMPLE = re.compile(r'([\w:]*\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\}) (\S+?)(?:, |$)')
+PATTERN = re.compile(r'__name__=~"([^"]+)"')
 
 TOKEN = re.compile(r'"[^"]*"|[a-zA-Z_:][\w:]*|(?:\d+[smhdwy])+|\d+(?:\.\d+)?|=~|!~|!=|==|<=|>=|[-+*/<>=(){}\[\],]')
 INSTEAD = {
@@ -71,11 +76,6 @@ class Rule:
     body: dict[str, Any] = field(hash=False)
     change: str = ""
 
-    @functools.cached_property
-    def text(self) -> str:
-        """As promtool reads it. No case compares annotations."""
-        return json.dumps({key: value for key, value in self.body.items() if key != "annotations"})
-
     def diff(self, original: "Rule") -> str:
         old, new = ("\n".join(f"{key}: {value}" for key, value in rule.body.items()) for rule in (original, self))
         lines = difflib.unified_diff(old.splitlines(), new.splitlines(), n=1, lineterm="")
@@ -83,10 +83,10 @@ class Rule:
 
 
 def load_rules() -> dict[str, Rule]:
-    """The committed rules and those on objectives, which the settings of the tests declare."""
+    """The committed rules and those on objectives of the tests. No case compares annotations."""
     built = render(load(ROOT / "tests/rules/objectives.toml"))
     rules = (
-        Rule(body.get("record") or body["alert"], file, group["name"], body)
+        Rule(body.get("record") or body["alert"], file, group["name"], body | {"annotations": {}})
         for file in RULE_FILES
         for group in yaml.safe_load(built[file])["groups"]
         for body in group["rules"]
@@ -94,24 +94,33 @@ def load_rules() -> dict[str, Rule]:
     return {rule.name: rule for rule in rules}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Case:
     """One entry of the `tests` in a file: promtool runs each on series of its own."""
 
-    file: Path
-    name: str
-    document: dict[str, Any] = field(hash=False)  # all of the file that concerns this entry
+    document: dict[str, Any]  # all of the file that concerns this entry
     words: frozenset[str]
-    patterns: frozenset[str]  # of names
-    rule_files: frozenset[str]
-
-    @functools.cached_property
-    def text(self) -> str:
-        return cases.text(self.document)
+    patterns: list[str]  # of names
 
     @property
-    def key(self) -> str:
-        return hashed(self.file.name, self.name)
+    def seconds(self) -> int:
+        """Until the last question, about."""
+        times = re.findall(r'"eval_time": "(\d+)([smhd])', cases.text(self.document))
+        return max((int(number) * SECONDS[unit] for number, unit in times), default=0)
+
+    def questions(self, names: re.Pattern[str], affected: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """What the case asks of the affected rules: an expression and its time."""
+        (test,) = self.document["tests"]
+        for alert in test.get("alert_rule_test", ()):
+            if names.fullmatch(alert["alertname"]):
+                yield f'ALERTS{{alertname="{alert["alertname"]}",alertstate="firing"}}', alert["eval_time"]
+        for query in test.get("promql_expr_test", ()):
+            expression = PATTERN.sub(
+                lambda pattern: f'__name__=~"{"|".join(filter(re.compile(pattern[1]).fullmatch, affected))}"',
+                query["expr"],
+            )
+            if names.search(expression):
+                yield expression, query["eval_time"]
 
 
 def load_cases() -> Iterator[Case]:
@@ -122,10 +131,7 @@ def load_cases() -> Iterator[Case]:
         for entry in document["tests"]:
             only = document | {"tests": [entry]}
             asked = " ".join(test["expr"] for test in entry.get("promql_expr_test", ()))
-            patterns = frozenset(re.findall(r'__name__=~"([^"]+)"', asked))
-            yield Case(
-                path, entry["name"], only, words_of(cases.text(only)), patterns, frozenset(document["rule_files"])
-            )
+            yield Case(only, words_of(cases.text(only)), PATTERN.findall(asked))
 
 
 @functools.cache
@@ -133,13 +139,9 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[\w:]+", text))
 
 
-def hashed(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
-
-
 def visible(case: Case, rules: dict[str, Rule]) -> dict[str, Rule]:
     """The rules that a case names and all that they read, in the order of the rule files."""
-    rules = {name: rule for name, rule in rules.items() if rule.file in case.rule_files}
+    rules = {name: rule for name, rule in rules.items() if rule.file in case.document["rule_files"]}
     matching = {name for name in rules for pattern in case.patterns if re.fullmatch(pattern, name)}
     waiting = set(rules) if "ALERTS" in case.words else case.words & rules.keys() | matching
     seen: set[str] = set()
@@ -151,7 +153,9 @@ def visible(case: Case, rules: dict[str, Rule]) -> dict[str, Rule]:
 
 def tested(case: Case, rules: dict[str, Rule]) -> set[str]:
     """The rules that a case names and what those read."""
-    named = {name: rule for name, rule in rules.items() if name in case.words and rule.file in case.rule_files}
+    named = {
+        name: rule for name, rule in rules.items() if name in case.words and rule.file in case.document["rule_files"]
+    }
     return named.keys() | {read for rule in named.values() for read in words_of(rule.body["expr"]) if read in rules}
 
 
@@ -231,130 +235,125 @@ def kind(metric: str) -> tuple[str, str]:
     return level, rest.rpartition(":" if ":" in rest else "_")[2]
 
 
-class Known(dict[str, str]):
-    """What runs found, by a hash of all that they read: kept in a file, so that no run is repeated."""
-
-    def __init__(self, file: Path) -> None:
-        file.touch()
-        entries = (line.split() for line in file.read_text().splitlines())
-        super().__init__(entry for entry in entries if len(entry) == 2)
-        self._file = file.open("a", buffering=1)
-
-    def __setitem__(self, key: str, found: str) -> None:
-        super().__setitem__(key, found)
-        self._file.write(f"{key} {found}\n")
-
-
 class Runner:
-    """Runs promtool on a case and just the rules that it can see."""
+    """Runs promtool on a case and copies of the rules that it can see."""
 
-    def __init__(self, promtool: Path, folder: Path, rules: dict[str, Rule], known: Known) -> None:
-        self.promtool, self.folder, self.rules, self.known = promtool, folder, rules, known
+    def __init__(self, promtool: Path, rules: dict[str, Rule]) -> None:
+        self.promtool, self.rules = promtool, rules
         self.order = [{"name": group} for group in dict.fromkeys(rule.group for rule in rules.values())]
         self.version = subprocess.run([promtool, "--version"], capture_output=True, text=True, check=True).stdout
         self.testing: dict[str, list[Case]] = {name: [] for name in rules}
         for case in load_cases():
             for name in tested(case, rules):
                 self.testing[name].append(case)
-        self.seconds: dict[str, float] = {}
-        self.kills = Counter[tuple[str, str]]()
 
-    def outcome_of(self, case: Case, rules: dict[str, Rule]) -> str:
-        """`passed`, `failed`, or `rejected` for an expression that promtool cannot parse."""
-        content = self.content(case, rules)
-        key = hashed(self.version, case.text, content)
-        if key not in self.known:
-            self.known[key] = self.run(case, content)
-        return self.known[key]
+    def survivors(self, mutants: list[Rule]) -> list[Rule]:
+        """Those of a rule's mutants that no case kills: first come those that name the rule and end soon."""
+        name = mutants[0].name
+        for case in sorted(self.testing[name], key=lambda case: (name not in case.words, case.seconds)):
+            chunks = (mutants[first : first + AT_ONCE] for first in range(0, len(mutants), AT_ONCE))
+            mutants = [mutant for chunk in chunks for mutant in self.left(case, chunk)]
+        return mutants
 
-    def content(self, case: Case, rules: dict[str, Rule]) -> str:
-        """A rule file of what the case can see."""
-        groups = defaultdict[str, list[str]](list)
-        for rule in visible(case, rules).values():
-            groups[rule.group].append(rule.text)
-        listed = (f'{{"name": "{name}", "rules": [{", ".join(texts)}]}}' for name, texts in groups.items())
-        return f'{{"groups": [{", ".join(listed)}]}}'
+    def left(self, case: Case, mutants: list[Rule]) -> list[Rule]:
+        """Those of the mutants that the case does not kill."""
+        rules, test = self.copies(case, mutants)
+        known = KNOWN / hashlib.sha256(f"{self.version}\0{rules}\0{test}".encode()).hexdigest()
+        if not known.exists():
+            known.write_text(killed(self.run(rules, test), len(mutants)))
+        outcome, _, numbers = known.read_text().partition(":")
+        left = [mutant for number, mutant in enumerate(mutants) if str(number) not in numbers.split(",")]
+        return self.left(case, left) if left and outcome == "failed" else left
 
-    def run(self, case: Case, content: str) -> str:
-        """The outcome of promtool."""
-        folder = self.folder / str(threading.get_ident())
-        folder.mkdir(exist_ok=True)
-        (folder / RULES).write_text(content)
-        file = folder / case.file.name
-        file.write_text(cases.for_promtool(case.document, RULES, self.order))
-        command: list[str | Path] = [self.promtool, "test", "rules", file]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | ONE_OF_MANY)
-        rejected = "could not parse expression" in done.stdout + done.stderr
-        return "rejected" if rejected else "failed" if done.returncode else "passed"
+    def copies(self, case: Case, mutants: list[Rule]) -> tuple[str, str]:
+        """A rule file of what the case can see, with copies for each mutant, and the case's questions to each copy."""
+        shown = visible(case, self.rules)
+        affected = readers(mutants[0].name, shown)
+        names = re.compile(rf"(?<![\w:])(?:{'|'.join(affected)})(?![\w:])")
+        numbers = [rf"\g<0>{COPY}{number}" for number in range(len(mutants))]
+        groups = defaultdict[str, list[dict[str, Any]]](list)
+        for rule in shown.values():
+            groups[rule.group].append(rule.body)
+            for mutant, number in zip(mutants, numbers, strict=True) if rule.name in affected else ():
+                body = (mutant if rule.name == mutant.name else rule).body
+                groups[rule.group].append(body | {k: names.sub(number, body[k]) for k in NAMING & body.keys()})
+        (test,) = case.document["tests"]
+        given = [
+            one | {"series": names.sub(number, one["series"])}
+            for one in test.get("input_series", ())
+            for number in [AS_IT_IS, *(numbers if names.search(one["series"]) else ())]
+        ]
+        asked: list[dict[str, Any]] = [
+            {"expr": names.sub(number, expression), "eval_time": at}
+            for number in [AS_IT_IS, *numbers]
+            for expression, at in case.questions(names, affected)
+        ]
+        for at, question in enumerate(asked):  # Each expects what no rule answers: promtool prints what it got.
+            question["exp_samples"] = [{"labels": f'{{question="{at}"}}', "value": 0}]
+        only = test | {"input_series": given, "promql_expr_test": asked, "alert_rule_test": []}
+        file = {"groups": [{"name": name, "rules": group} for name, group in groups.items()]}
+        return json.dumps(file), cases.for_promtool(case.document | {"tests": [only]}, RULES, self.order)
 
-    def baseline(self, case: Case) -> str:
-        """How long a case takes on the rules as they are; its name if it fails."""
-        content, duration = self.content(case, self.rules), hashed("seconds", case.text)
-        key = hashed(self.version, case.text, content)
-        if duration not in self.known or key not in self.known:
-            start = time.monotonic()
-            self.known[key] = self.run(case, content)
-            self.known[duration] = f"{time.monotonic() - start:.3f}"
-        self.seconds[case.key] = float(self.known[duration])
-        return "" if self.known[key] == "passed" else cases.where(case.file, case.name)
-
-    def outcome(self, mutant: Rule) -> str:
-        """`killed`, `survived` or `rejected`: first by what killed it before, then by what kills most a second."""
-        rules, own = self.rules | {mutant.name: mutant}, hashed(mutant.name, mutant.text)
-        before = self.known.get(own)
-
-        def order(case: Case) -> tuple[bool, float]:
-            likely = 1 + self.kills[mutant.name, case.key] + (mutant.name in case.words)
-            return case.key != before, -likely / self.seconds[case.key]
-
-        for case in sorted(self.testing[mutant.name], key=order):
-            outcome = self.outcome_of(case, rules)
-            if outcome == "failed":
-                self.kills[mutant.name, case.key] += 1
-                if before != case.key:
-                    self.known[own] = case.key
-            if outcome != "passed":
-                return {"failed": "killed"}.get(outcome, outcome)
-        return "survived"
-
-    def judge(self, todo: list[Rule], console: Console) -> dict[Rule, str]:
-        """The outcome of every mutant, on all cores."""
-        outcomes: dict[Rule, str] = {}
-        needed = {case.key: case for mutant in todo for case in self.testing[mutant.name]}
-        bar = Progress(
-            *Progress.get_default_columns(), TimeElapsedColumn(), console=console, disable=not console.is_terminal
-        )
-        with bar, ThreadPoolExecutor((os.cpu_count() or 1) + 1) as pool:  # one waits for the disk
-            if failures := list(filter(None, pool.map(self.baseline, needed.values()))):
-                sys.exit("These fail on the rules as they are:\n" + "\n".join(failures))
-            task = bar.add_task("mutants", total=len(todo))
-            futures = {pool.submit(self.outcome, mutant): mutant for mutant in todo}
-            try:
-                for future in as_completed(futures):
-                    outcomes[futures[future]] = future.result()
-                    bar.advance(task)
-            finally:
-                pool.shutdown(cancel_futures=True)
-        return outcomes
+    def run(self, rules: str, test: str) -> str:
+        """What promtool prints."""
+        with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
+            Path(folder, RULES).write_text(rules)
+            file = Path(folder, "test.yaml")
+            file.write_text(test)
+            command: list[str | Path] = [self.promtool, "test", "rules", file]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | ONE_OF_MANY)
+        return done.stdout + done.stderr
 
 
-def report(console: Console, rules: dict[str, Rule], outcomes: dict[Rule, str]) -> int:
+def readers(name: str, rules: dict[str, Rule]) -> list[str]:
+    """A rule and all that read it, directly or not."""
+    read, more = set[str](), {name}
+    while more:
+        read |= more
+        more = {rule.name for rule in rules.values() if words_of(rule.body["expr"]) & more} - read
+    return sorted(read)
+
+
+def killed(printed: str, mutants: int) -> str:
+    """The numbers of mutants that promtool `failed` to evaluate, and asked no other, or that `answered` otherwise."""
+    if failed := set(FAILED.findall(printed)):
+        return f"failed:{','.join(failed)}"
+    got = {int(question): answer for question, answer in ANSWER.findall(printed)}
+    if "FAILED" in printed and not got:
+        sys.exit(printed)
+    each = printed.count("    expr: ") // (mutants + 1)
+
+    def answers(first: int, copy: str) -> list[list[str]]:
+        texts = (got.get(question, "{} error").replace(copy, "") for question in range(first, first + each))
+        return [sorted(SAMPLE.findall(text)) for text in texts]  # promtool sorts them by name.
+
+    right = answers(0, COPY)
+    differ = (number for number in range(mutants) if answers(each * (number + 1), f"{COPY}{number}") != right)
+    return f"answered:{','.join(map(str, differ))}"
+
+
+def report(console: Console, rules: dict[str, Rule], judged: Iterable[tuple[list[Rule], list[Rule]]]) -> int:
     """Print the table, the survivors and the equivalents that are none; 1 where there is something to mend."""
     entries = yaml.safe_load(EQUIVALENTS.read_text())
     excused = {(entry["rule"], change) for entry in entries for change in entry["changes"]}
-    survivors = {(mutant.name, mutant.change): mutant for mutant, outcome in outcomes.items() if outcome == "survived"}
-    table: dict[str, Counter[str]] = {mutant.name: Counter() for mutant in outcomes}
-    for mutant, outcome in outcomes.items():
-        table[mutant.name]["equivalent" if (mutant.name, mutant.change) in excused & set(survivors) else outcome] += 1
-    columns = ("mutants", "killed", "equivalent", "survived")
-    console.print(f"{'rule':72}" + "".join(f"{column:>12}" for column in columns))
-    for name, count in [*sorted(table.items()), ("total", sum(table.values(), Counter()))]:
-        count["mutants"] = count.total() - count["rejected"]
-        console.print(f"{name:72}" + "".join(f"{count[column]:12}" for column in columns))
-    holes = sorted(set(survivors) - excused)
+    survivors: dict[tuple[str, str], Rule] = {}
+    seen = Counter[str]()
+
+    def row(name: str, *cells: object) -> None:
+        console.print(f"{name:72}" + "".join(f"{cell:>12}" for cell in cells))
+
+    row("rule", "mutants", "killed", "equivalent", "survived")
+    for made, left in judged:
+        found = {(mutant.name, mutant.change): mutant for mutant in left}
+        row(made[0].name, len(made), len(made) - len(left), len(found.keys() & excused), len(found.keys() - excused))
+        seen[made[0].name] = len(made)
+        survivors |= found
+    equivalent, total = len(survivors.keys() & excused), seen.total()
+    row("total", total, total - len(survivors), equivalent, len(survivors) - equivalent)
+    holes = sorted(survivors.keys() - excused)
     for key in holes:
         console.print(f"\n{': '.join(key)}\n{survivors[key].diff(rules[key[0]])}")
-    stale = sorted((name, change) for name, change in excused - set(survivors) if name in table or name not in rules)
+    stale = sorted((name, change) for name, change in excused - survivors.keys() if name in seen or name not in rules)
     for key in stale:
         console.print(f"\n{': '.join(key)}\nis no equivalent: it is killed, or no such change is made. Remove it.")
     return 1 if holes or stale else 0
@@ -364,6 +363,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Change the rules one token at a time and see that some test fails.")
     parser.add_argument("--promtool", type=Path, default=os.environ.get("PROMTOOL", ROOT / ".tools/bin/promtool"))
     parser.add_argument("--rule", nargs="+", help="only the rules of these names")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many promtools run at once")
     options = parser.parse_args()
     if not options.promtool.is_file():
         parser.error(f"{options.promtool} does not exist: name promtool with --promtool")
@@ -372,14 +372,12 @@ def main() -> int:
         parser.error(f"no rule is named {', '.join(unknown)}")
     raw = {read for rule in rules.values() for read in words_of(rule.body["expr"]) if re.fullmatch(r"vllm:.+|up", read)}
     metrics = sorted(raw | {name for name, rule in rules.items() if "record" in rule.body})
-    todo = [mutant for name in sorted(options.rule or rules) for mutant in mutants(rules[name], metrics)]
+    todo = [found for name in sorted(options.rule or rules) if (found := list(mutants(rules[name], metrics)))]
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
-        outcomes = Runner(options.promtool.absolute(), Path(folder), rules, Known(KNOWN)).judge(todo, console)
-    status = report(console, rules, outcomes)
-    console.print(f"\n{len(todo)} mutants in {time.monotonic() - start:.0f} s")
-    return status
+    KNOWN.mkdir(parents=True, exist_ok=True)
+    runner = Runner(options.promtool.absolute(), rules)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        return report(console, rules, zip(todo, pool.map(runner.survivors, todo), strict=True))
 
 
 if __name__ == "__main__":
