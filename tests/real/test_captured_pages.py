@@ -69,7 +69,7 @@ STATES = {
         "idle/ngram": "idle",
         "hung/ngram": "drafting",  # Its other replica.
         "unlisted/ngram": "drafting",
-        "stopped/ngram": "idle",  # No tokens; that requests are inside is an alert.
+        "stopped/ngram": "holds requests, generates nothing",
         "tiny/ngram": "drafting",
         "tiny/none": "speculation off",
     },

@@ -38,7 +38,29 @@ EMPTY_BY_DEFAULT = {
         "drafts of the run are often shorter than K",
     ),
     **dict.fromkeys(("Firing alerts alert_age", "annotation Firing alerts", "Alerts by severity"), NOT_LOADED),
-    **dict.fromkeys(("annotation Changes of K", "annotation New methods"), ONE_CONFIGURATION),
+    **dict.fromkeys(
+        (
+            *(
+                f"annotation {what}"
+                for what in ("Changes of K", "New methods", "Changes of version", "Changes of drafter")
+            ),
+            *("model:vllm_spec_decode_k:changed", "model:vllm_drafting:new"),
+        ),
+        ONE_CONFIGURATION,
+    ),
+    **dict.fromkeys(
+        (
+            "model:draftboard_spec_runs:info",
+            *(f"model:draftboard_spec_{what}:changed" for what in ("vllm_version", "draft_model")),
+        ),
+        NO_PLUGIN,
+    ),
+    "raw annotation Restarts": "pages of raw series look back in steps of five minutes, half of the run",
+    **dict.fromkeys(
+        ("service:vllm_replicas_missing:sum", "VLLMReplicasMissing"), "nothing counts the replicas of the run's models"
+    ),
+    "service:vllm_busy:bool1d": TOO_SHORT,
+    "SpecDecodeClassLoses": "no server of the run has the lens",
     **dict.fromkeys(("Acceptance by position", "model:vllm_spec_decode_position_acceptance:ratio_rate5m"), NO_PLUGIN),
     "Acceptance vs. earlier": TOO_SHORT,
     "Acceptance length vs. its own past": TOO_SHORT,
@@ -158,7 +180,7 @@ EMPTY_BY_DEFAULT = {
     "DraftboardRecordsMissing": "a replay has the records of its series",
 }
 # The demo's short windows give the run a past and a queue to resolve, and its settings an n-gram that does not pay.
-SHOWN_IN_THE_DEMO = {*("VLLMTargetDown", "Servers down"), "SpecDecodeNotPaying"}
+SHOWN_IN_THE_DEMO = {*("VLLMTargetDown", "Servers down"), "SpecDecodeNotPaying", "raw annotation Restarts"}
 EMPTY_IN_THE_DEMO = {
     re.sub(r"(rate|min|count|increase)5m$", r"\g<1>1m", name).replace("change1d", "change5m"): reason
     for name, reason in EMPTY_BY_DEFAULT.items()
@@ -184,7 +206,8 @@ def check_all(replay: Replay, empty: Mapping[str, str]) -> None:
     unexpected, used = [], set()
     for (path, name), expr in expressions(files, str(replay.settings.rules.rate_window)).items():
         answer = replay.client.query_range(expr, replay.start, replay.end, replay.step)
-        listed = next((key for key in (name, name.rpartition(" ")[0]) if key in empty), None)
+        names = (*([f"raw {name}"] if path.endswith("-raw.json") else []), name, name.rpartition(" ")[0])
+        listed = next((key for key in names if key in empty), None)
         if bool(answer) == (listed is not None):
             unexpected.append(f"{path}: {name}: {'has samples, but is listed as empty' if answer else 'no sample'}")
         used.add(listed)

@@ -80,7 +80,9 @@ def test_sides_are_compared_in_batches_that_both_had(capsys: pytest.CaptureFixtu
 
 def test_without_like_load_there_is_no_effect(capsys: pytest.CaptureFixture[str]) -> None:
     (change,) = asked(capsys, Variant(3, 20, 10, loads=(1,)), Variant(5, 10, loads=(8,)))["changes"]
-    assert change["withheld"].startswith("not enough like load: 8 windows of one batch size on both sides; before 1 (")
+    assert change["withheld"].startswith(
+        "not enough like load: 8 windows of one batch size and context on both sides; before 1 of "
+    )
     assert [change[name] for name in ("decode_speed", "step_latency", "time_per_token", "loads")] == [None] * 3 + [[]]
 
 

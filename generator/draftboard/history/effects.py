@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from draftboard.history.result import Effect
-from draftboard.history.runs import Window
+from draftboard.history.runs import Load, Window
 from draftboard.intervals import LEAST, Ratio, geometric_mean
 from draftboard.signals import acceptance, requests, traffic
 from draftboard.signals.latency import per_token
@@ -67,19 +67,19 @@ def _timed(window: Window, step: Signal) -> float:
     return steps_of(window) if step.name in window.figures else 0.0
 
 
-def like_loads(before: Sequence[Window], after: Sequence[Window]) -> tuple[int, ...]:
-    """Batch sizes with enough windows on both sides."""
+def like_loads(before: Sequence[Window], after: Sequence[Window]) -> tuple[Load, ...]:
+    """Loads with enough windows on both sides."""
     counts = [Counter(window.load for window in side if window.load) for side in (before, after)]
     return tuple(sorted(load for load in counts[0] if min(one[load] for one in counts) >= LEAST))
 
 
-def step_signal(before: Sequence[Window], after: Sequence[Window], loads: Sequence[int]) -> Signal:
+def step_signal(before: Sequence[Window], after: Sequence[Window], loads: Sequence[Load]) -> Signal:
     """The step latency to compare: of pure decode steps where both sides have it at all loads."""
     pure = [[window for window in side if pure_step_time_by_batch.name in window.figures] for side in (before, after)]
     return pure_step_time_by_batch if loads and set(loads) <= set(like_loads(*pure)) else step_time_by_batch
 
 
-def effect(sums: Sums, before: Sequence[Window], after: Sequence[Window], loads: Sequence[int]) -> Effect | None:
+def effect(sums: Sums, before: Sequence[Window], after: Sequence[Window], loads: Sequence[Load]) -> Effect | None:
     """The change of a figure, over the loads with enough windows on both sides."""
     pairs = {load: (_parts(sums, before, load), _parts(sums, after, load)) for load in loads}
     known = {load: pair for load, pair in pairs.items() if all(pair)}
@@ -95,7 +95,7 @@ def effect(sums: Sums, before: Sequence[Window], after: Sequence[Window], loads:
     return Effect(before=old, after=new, ratio=new / old, low=combined.low, high=combined.high)
 
 
-def _parts(sums: Sums, windows: Sequence[Window], load: int) -> _Parts:
+def _parts(sums: Sums, windows: Sequence[Window], load: Load) -> _Parts:
     """One for each window; empty with fewer than LEAST."""
     counted = [pair for pair in (sums(window) for window in windows if window.load == load) if all(pair)]
     return counted if len(counted) >= LEAST else []

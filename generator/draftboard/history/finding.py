@@ -12,7 +12,7 @@ from draftboard.expr.vector import Labels, dropped, kept, value_of
 from draftboard.history import effects
 from draftboard.history.explained import SIX_HOURS, explanations
 from draftboard.history.result import Change, History, ModelHistory, Side
-from draftboard.history.runs import NEEDED, Life, Run, Window, lives, of_effects, of_setups
+from draftboard.history.runs import NEEDED, Life, Load, Run, Window, lives, of_effects, of_setups
 from draftboard.intervals import LEAST
 from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client
@@ -176,7 +176,7 @@ def _change(before: Run, after: Run, life: Life, settings: Settings) -> Change:
         what=after.setup.differs(before.setup),
         earlier=_side(before, old, timed_old, loads, settings),
         later=_side(after, new, timed_new, loads, settings),
-        loads=loads,
+        loads=tuple(sorted({load.batch for load in loads})),
         steps_of="pure decode steps" if step is pure_step_time_by_batch else "all steps",
         acceptance_length=of(effects.length) if before.setup.k and after.setup.k else None,
         step_latency=of(effects.latency_of(step)),
@@ -191,7 +191,7 @@ def _timed(windows: Sequence[Window]) -> list[Window]:
     return [one for one in windows if step_time_by_batch.name in one.figures and one.load]
 
 
-def _side(run: Run, kept: Sequence[Window], timed: Sequence[Window], loads: Sequence[int], settings: Settings) -> Side:
+def _side(run: Run, kept: Sequence[Window], timed: Sequence[Window], loads: Sequence[Load], settings: Settings) -> Side:
     window = settings.rules.rate_window.seconds
     like = [one for one in timed if one.load in loads]
     counts = [one.figures.get(restarts.name, 0.0) for one in kept]
@@ -209,10 +209,11 @@ def _side(run: Run, kept: Sequence[Window], timed: Sequence[Window], loads: Sequ
 
 def _too_little(before: Sequence[Window], after: Sequence[Window]) -> str:
     def sizes(side: Sequence[Window]) -> str:
-        counts = Counter(one.load or 0 for one in side)
-        return ", ".join(f"{load} ({counts[load]})" for load in sorted(counts)) or "none"
+        counts = Counter(one.load for one in side if one.load)
+        said = (f"{load.batch} of {load.context} tokens ({counts[load]})" for load in sorted(counts))
+        return ", ".join(said) or "none"
 
-    needed = f"{LEAST} windows of one batch size on both sides"
+    needed = f"{LEAST} windows of one batch size and context on both sides"
     return f"not enough like load: {needed}; before {sizes(before)}, after {sizes(after)}"
 
 

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from draftboard.catalogue import Metric, probe, serving
 from draftboard.expr.nodes import Expr, Function, Raw, over_level
@@ -16,7 +17,7 @@ from draftboard.signals import Level, Signal, acceptance, requests, traffic
 from draftboard.signals.drafting import configured_k, lowest_k
 from draftboard.signals.events import restarts
 from draftboard.signals.latency import per_token
-from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
+from draftboard.signals.steps import LOAD, pure_step_time_by_batch, step_time_by_batch
 
 _SETUPS = (traffic.generation_tokens, traffic.drafts, configured_k, lowest_k)
 _FIGURES = (
@@ -52,13 +53,20 @@ def _recorded(signals: Iterable[Signal], settings: Settings) -> Mapping[str, Exp
     return {signal.name: signal for signal in signals if signal.record_name(Level.MODEL, settings)}
 
 
+class Load(NamedTuple):
+    """What steps are compared at: requests of a batch, to a power of two, and their tokens, to a power of four."""
+
+    batch: int
+    context: int
+
+
 @dataclass(slots=True)
 class Window:
     """Records of one way to draft at one time; rates look back over the window."""
 
     at: float
     figures: dict[str, float] = field(default_factory=dict)
-    load: int | None = None  # Size of the batch, a power of two; None with too few decode steps.
+    load: Load | None = None  # None with too few decode steps.
     runs: dict[str, set[str]] = field(default_factory=dict)  # What its engines run; several values while they differ.
 
 
@@ -94,12 +102,14 @@ def lives(records: Iterable[Remembered], settings: Settings) -> list[Life]:
     """The life of every model that generated tokens, or was ready to."""
     moments_of: dict[Labels, dict[float, dict[Labels, Window]]] = {}
     service = Level.SERVICE.labels(settings)
-    places: dict[Labels, tuple[Labels, Labels, int | None]] = {}
+    places: dict[Labels, tuple[Labels, Labels, Load | None]] = {}
     for name, labels, at, value in records:
         if labels not in places:
-            way = dropped(labels, ("batch", *probe.RUNS))
-            size = value_of(labels, "batch")
-            places[labels] = kept(way, service), way, int(size) if _SIZE.fullmatch(size) else None
+            way = dropped(labels, (*LOAD, *probe.RUNS))
+            # Records of before contexts were told apart have none.
+            sizes = tuple(value_of(labels, size) or default for size, default in zip(LOAD, ("", "1"), strict=True))
+            load = Load(*map(int, sizes)) if all(map(_SIZE.fullmatch, sizes)) else None
+            places[labels] = kept(way, service), way, load
         whose, way, load = places[labels]
         ways_at = moments_of.setdefault(whose, {}).setdefault(at, {})
         if (window := ways_at.get(way)) is None:

@@ -13,10 +13,11 @@ from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
 from draftboard.status import Status
 
 _SPEED = "Decode speed of a request, tokens/s"
+
 _READ = (
-    "At like load: in batches of as many running requests per engine, rounded up to a power of two; each size is "
-    "weighted by its decode steps after the change. 95 % intervals use the scatter between windows and do not cover "
-    "other prompts or lengths. Windows next to a change are excluded."
+    "At like load: in batches of as many running requests per engine, to a power of two, with contexts as long, to a "
+    "power of four; each load is weighted by its decode steps after the change. 95 % intervals use the scatter between "
+    "windows and do not cover other prompts or lengths. Windows next to a change are excluded."
 )
 
 _PARTS = (

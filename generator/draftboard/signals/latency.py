@@ -173,7 +173,7 @@ def _latency(
 
     ranges = tuple((each, bound(each, buckets, upper=False), bound(each, buckets, upper=True)) for each in (50, 95, 99))
     of_models = If(Evaluator.RECORDS, Aggregate("sum", ("le",), buckets.at(Level.MODEL)), buckets)
-    counted = buckets.max("le").at(Level.MODEL)
+    counted = (decoded_tokens if by_token else buckets.max("le")).at(Level.MODEL)
     weighted = Aggregate("sum", (), mean.at(Level.MODEL) * counted) / Aggregate("sum", (), counted)
     together = (
         replace(
