@@ -243,7 +243,8 @@ class Queries:
             if frozenset(labels.items()) in result:
                 name = self.settings.labels.spec_method
                 what = f"{name} is spelled in several ways for {labels.get(self.settings.labels.model_name)}"
-                raise DraftboardError(f"{self.client.url}: {what}: write {name}: {labels.get(name)} in the scrape job")
+                fix = f"write {name}: {labels.get(name)} in the scrape job; the window still holds another"
+                raise DraftboardError(f"{self.client.url}: {what}: {fix}")
             if math.isfinite(value):
                 result[frozenset(labels.items())] = value
         return result
