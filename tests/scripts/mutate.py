@@ -82,9 +82,10 @@ class Rule:
         return "\n".join(line for line in lines if line[:2] not in {"--", "++", "@@"})
 
 
-def load_rules() -> dict[str, Rule]:
+@functools.cache
+def load_rules(settings: str = "objectives.toml") -> dict[str, Rule]:
     """The committed rules and those on objectives of the tests. No case compares annotations."""
-    built = render(load(ROOT / "tests/rules/objectives.toml"))
+    built = render(load(ROOT / "tests/rules" / settings))
     rules = (
         Rule(body.get("record") or body["alert"], file, group["name"], body | {"annotations": {}})
         for file in RULE_FILES
@@ -101,6 +102,7 @@ class Case:
     document: dict[str, Any]  # all of the file that concerns this entry
     words: frozenset[str]
     patterns: list[str]  # of names
+    rules: dict[str, Rule]
 
     @property
     def seconds(self) -> int:
@@ -126,12 +128,14 @@ class Case:
 def load_cases() -> Iterator[Case]:
     for path in cases.paths():
         document = cases.read(path)
-        if "exp_annotations" in cases.text(document) or cases.sets_costs(path):
-            continue  # It compares messages, not what rules compute; or rules other than those that are changed.
+        if "exp_annotations" in cases.text(document):
+            continue  # It compares messages, not what rules compute.
+        rules = load_rules("costs.toml" if cases.sets_costs(path) else "objectives.toml")
+        rules = {name: rule for name, rule in rules.items() if rule.file in document["rule_files"]}
         for entry in document["tests"]:
             only = document | {"tests": [entry]}
             asked = " ".join(test["expr"] for test in entry.get("promql_expr_test", ()))
-            yield Case(only, words_of(cases.text(only)), PATTERN.findall(asked))
+            yield Case(only, words_of(cases.text(only)), PATTERN.findall(asked), rules)
 
 
 @functools.cache
@@ -139,9 +143,9 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[\w:]+", text))
 
 
-def visible(case: Case, rules: dict[str, Rule]) -> dict[str, Rule]:
+def visible(case: Case) -> dict[str, Rule]:
     """The rules that a case names and all that they read, in the order of the rule files."""
-    rules = {name: rule for name, rule in rules.items() if rule.file in case.document["rule_files"]}
+    rules = case.rules
     matching = {name for name in rules for pattern in case.patterns if re.fullmatch(pattern, name)}
     waiting = set(rules) if "ALERTS" in case.words else case.words & rules.keys() | matching
     seen: set[str] = set()
@@ -151,12 +155,11 @@ def visible(case: Case, rules: dict[str, Rule]) -> dict[str, Rule]:
     return {name: rule for name, rule in rules.items() if name in seen}
 
 
-def tested(case: Case, rules: dict[str, Rule]) -> set[str]:
+def tested(case: Case) -> set[str]:
     """The rules that a case names and what those read."""
-    named = {
-        name: rule for name, rule in rules.items() if name in case.words and rule.file in case.document["rule_files"]
-    }
-    return named.keys() | {read for rule in named.values() for read in words_of(rule.body["expr"]) if read in rules}
+    named = case.words & case.rules.keys()
+    read = {word for name in named for word in words_of(case.rules[name].body["expr"])}
+    return {*named, *read} & case.rules.keys()
 
 
 def mutants(rule: Rule, metrics: list[str]) -> Iterator[Rule]:
@@ -239,13 +242,14 @@ class Runner:
     """Runs promtool on a case and copies of the rules that it can see."""
 
     def __init__(self, promtool: Path, rules: dict[str, Rule]) -> None:
-        self.promtool, self.rules = promtool, rules
+        self.promtool = promtool
         self.order = [{"name": group} for group in dict.fromkeys(rule.group for rule in rules.values())]
         self.version = subprocess.run([promtool, "--version"], capture_output=True, text=True, check=True).stdout
         self.testing: dict[str, list[Case]] = {name: [] for name in rules}
         for case in load_cases():
-            for name in tested(case, rules):
-                self.testing[name].append(case)
+            for name in tested(case):
+                if rules.get(name) == case.rules[name]:  # Others contain costs.
+                    self.testing[name].append(case)
 
     def survivors(self, mutants: list[Rule]) -> list[Rule]:
         """Those of a rule's mutants that no case kills: first come those that name the rule and end soon."""
@@ -267,7 +271,7 @@ class Runner:
 
     def copies(self, case: Case, mutants: list[Rule]) -> tuple[str, str]:
         """A rule file of what the case can see, with copies for each mutant, and the case's questions to each copy."""
-        shown = visible(case, self.rules)
+        shown = visible(case)
         affected = readers(mutants[0].name, shown)
         names = re.compile(rf"(?<![\w:])(?:{'|'.join(affected)})(?![\w:])")
         numbers = [rf"\g<0>{COPY}{number}" for number in range(len(mutants))]
