@@ -37,7 +37,16 @@ from draftboard.signals.comparison import acceptance_change, length_anomaly, len
 from draftboard.signals.costs import step_cost
 from draftboard.signals.decline import acceptance_at_start, acceptance_decline, acceptance_of_hour
 from draftboard.signals.depth import each_k
-from draftboard.signals.events import alert_age, firing_alerts, interruptions, replacements, restarts
+from draftboard.signals.events import (
+    alert_age,
+    firing_alerts,
+    interruptions,
+    k_changed,
+    new_arm,
+    renamed,
+    replacements,
+    restarts,
+)
 from draftboard.signals.gains import best_k, speedup_at
 from draftboard.signals.health import SIGNALS as OF_HEALTH
 from draftboard.signals.health import health
@@ -53,7 +62,7 @@ from draftboard.signals.monitoring import (
 from draftboard.signals.overview import data_age, gpus_saved, money_saved
 from draftboard.signals.requests import cut_off
 from draftboard.signals.siblings import server_outlier
-from draftboard.signals.silence import silence, unserved
+from draftboard.signals.silence import busy_all_day, silence, unserved
 from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly, time_left
 from draftboard.signals.stalls import stuck, stuck_engines
 from draftboard.signals.states import STATES, state
@@ -311,6 +320,7 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     assert max(values_of(each_k, counts).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
     asks_the_past |= {speedup_uncertainty, speedup_low, speedup_high, step_cost_by_batch}
+    asks_the_past |= {k_changed, new_arm, *renamed.values(), busy_all_day}
     asks_the_past |= {acceptance_decline, silence, unserved, best_low, best_high, intervals_apart}
     of_alerts = {firing_alerts, alert_age, *overview.ALERTS.values()}
     # No engine has the lens, and no model two servers that serve alike.
