@@ -93,7 +93,7 @@ def test_what_every_kind_writes_builds_and_passes_the_linter(copy: Path, capsys:
             "'Queue-share' is not a valid signal: write one such as queue_time_share",
         ),
         ("signal acceptance --family requests", "signal acceptance already exists"),
-        ("signal queue_share --family nowhere", "'nowhere' is not a module of signals: write one of acceptance, "),
+        ("signal queue_share --family nowhere", "'nowhere' is not a module of signals: write one of absence, "),
         ("alert QueueLong --signal rejection_ratio --beyond rejected", "'QueueLong' is not a valid alert"),
         ("alert VLLMErrors --signal rejection_ratio --beyond rejected", "alert VLLMErrors already exists"),
         ("alert VLLMQueueLong --signal nothing --beyond bad", "'nothing' is not a signal"),

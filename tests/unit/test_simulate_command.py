@@ -144,7 +144,9 @@ def test_a_taken_port_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[
         port = taken.getsockname()[1]
         code, out, err = run("--scenario", "idle", "--port", str(port), capsys=capsys)
     assert (code, out) == (2, "")
-    assert err == f"draftboard: 127.0.0.1:{port}: cannot listen: Address already in use; name another --port\n"
+    assert (
+        err == f"draftboard: 127.0.0.1:{port}: cannot listen: Address already in use; name another --host or --port\n"
+    )
 
 
 def test_ports_beyond_the_last_are_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -203,7 +203,7 @@ def test_a_server_that_breaks_half_way_leaves_what_is_done_and_ends_with_2(capsy
     ("arguments", "reason"),
     [
         ((), "Missing argument"),
-        (("h:1", "--temperatures", "0,warm"), "'warm' is not a valid float range"),
+        (("h:1", "--temperatures", "0,warm"), "'warm' is not a number"),
         (("h:1", "--temperatures", "nan"), "must be a number"),
         (("h:1", "--temperatures", "0,0.0"), "each temperature once"),
         (("h:1", "--temperatures", "3"), "3.0 is not in the range 0<=x<=2"),

@@ -21,10 +21,18 @@ ADDED_LABELS = frozenset(
         "Model",
         "about",
         "accepted",
+        "advice",
         "before",
+        "context",
+        "drafts",
+        "gain",
+        "high",
         "identity",
         "latency",
         "link",
+        "low",
+        "next",
+        "next_k",
         "page",
         "percentile",
         "reached",
@@ -33,6 +41,7 @@ ADDED_LABELS = frozenset(
         "slo",
         "state",
         "symptom",
+        "times",
     )
 )
 """Labels that expressions add to what they read."""
