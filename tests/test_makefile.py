@@ -285,9 +285,14 @@ def test_what_a_profile_no_longer_names_is_removed_before_the_start(project: Pat
     assert start.endswith(" up --detach")
 
 
+def without_queries(made: list[str]) -> list[str]:
+    """What a start does, without what it asks Prometheus about its store."""
+    return [call for call in made if "promtool query" not in call]
+
+
 def test_a_start_has_containers_that_it_did_not_make_read_changed_files(project: Path) -> None:
     ran(project, "up")
-    check_rules, check_routes, signal = calls(project, "exec", "kill")
+    check_rules, check_routes, signal = without_queries(calls(project, "exec", "kill"))
     assert "exec -T prometheus promtool check config " in check_rules
     assert "exec -T alertmanager amtool check-config " in check_routes
     assert signal.endswith(" kill --signal SIGHUP prometheus alertmanager")
@@ -298,7 +303,7 @@ def test_a_new_container_is_not_signalled(project: Path, container: str) -> None
     """Its program may not handle the signal yet, and ends."""
     (project / "docker").write_text(DOCKER.replace('echo "id"', f"echo {container}"))
     ran(project, "up")
-    assert calls(project, "exec", "kill") == []
+    assert without_queries(calls(project, "exec", "kill")) == []
 
 
 def test_a_start_prints_the_addresses(project: Path) -> None:

@@ -78,10 +78,10 @@ STORIES = {
     "SpecDecodeClassLoses": Story("a class just under", 0, 'class!="0"'),
     "VLLMModelDown": Story("an outage is told", 9),
     "VLLMModelGone": Story("a model that is away for exactly", 9, 'model_name="long"'),
+    "VLLMReplicasMissing": Story("one server of three", 0, 'model_name="m"'),
     "VLLMUsersUnserved": Story("probes that all fail", 9, 'model_name="m"'),
     "VLLMTargetDown": Story("a server that stops answering", 9),
     "VLLMTargetFlapping": Story("it resolves half an hour", 29),  # The third restart.
-    "VLLMReplicasMissing": Story("one server of three", 0, 'model_name="m"'),
     "VLLMModelFlapping": Story("exactly two replacements", 39, 'model_name="m"'),  # The third replacement.
     "VLLMServerOutlier": Story("a server that ends requests", 0),
     "VLLMEngineStuck": Story("scrapes every 60s", 39),
