@@ -126,7 +126,7 @@ def changed(model: type[Settings], document: dict[str, Any], leaf: str, value: A
             found = model.model_validate(put(document, place, one))
         except ValidationError as error:
             words = error.errors()[0].get("ctx", {}).get("expected", "")
-            tried += [word for word in re.findall(r"'(\w+)'", words) if word not in tried]
+            tried += [word for word in re.findall(r"'(\w+)'", words) if word not in (*tried, value)]
         else:
             if found.model_dump(mode="json", by_alias=True) != document:
                 return found
