@@ -35,9 +35,10 @@ LABELS = {"model_name": "m", "job": "vllm", "spec_method": "eagle3"}
 
 @dataclass
 class Prometheus:
-    """Answers 1 for one model, whatever is asked of a moment, nothing of a past, and remembers what that was."""
+    """Answers 1 for each model, whatever is asked of a moment, nothing of a past, and remembers what that was."""
 
     asked: list[tuple[str, float]] = field(default_factory=list)
+    models: tuple[dict[str, str], ...] = (LABELS,)
 
     def __call__(self, request: BaseHTTPRequestHandler) -> None:
         body = parse_qs(request.rfile.read(int(request.headers["Content-Length"])).decode())
@@ -46,7 +47,7 @@ class Prometheus:
         self.asked.append((query, at))
         rows: list[Any] = []
         if not past and "position" not in query and "le" not in re.findall(r"\w+", query) and "identity" not in query:
-            rows = [{"metric": LABELS, "value": [at, "1"]}]
+            rows = [{"metric": labels, "value": [at, "1"]} for labels in self.models]
         page(json.dumps({"status": "success", "data": {"resultType": "vector", "result": rows}}))(request)
 
 
@@ -103,10 +104,14 @@ def test_spans_that_overlap_are_not_compared(prometheus: tuple[Prometheus, str])
     assert note.startswith(f"{acceptance_change.title} is not known: it compares with {before} ago")
 
 
-def test_the_past_can_be_asked_for(prometheus: tuple[Prometheus, str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", [("report",), ("compare", "variant=a", "variant=b", "--force")])
+def test_the_past_can_be_asked_for(
+    command: tuple[str, ...], prometheus: tuple[Prometheus, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     server, place = prometheus
+    server.models = (LABELS | {"variant": "a"}, LABELS | {"variant": "b"})
     with pytest.raises(SystemExit) as ended:
-        main(["report", "--prometheus", place, "--at", "2027-01-15T08:00:00", "--range", "1m", "--json"])
+        main([*command, "--prometheus", place, "--at", "2027-01-15T08:00:00", "--range", "1m", "--json"])
     assert ended.value.code in {0, None}, capsys.readouterr().err
     assert {at for _, at in server.asked} == {NOW}
 
