@@ -89,7 +89,7 @@ def compared(
         after = first.at - incident.since
         outcome: Outcome = "early" if after < 0 else "late" if after > late.seconds else "in time"
         told.append(Told(incident.name, incident.since, outcome, after, first.alerts))
-    pages = (message for message in notifications if message.severity == "critical" and message.kind == "new")
+    pages = (message for message in notifications if message.is_page)
     return tuple(told), tuple(page for page in pages if not any(fits(incident, page) for incident in incidents))
 
 

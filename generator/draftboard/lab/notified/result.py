@@ -26,6 +26,11 @@ class Notification(Described):
     firing: int
     """Alerts that fire in it."""
 
+    @property
+    def is_page(self) -> bool:
+        """Whether it wakes the person on call: a critical message of something new."""
+        return (self.severity, self.kind) == ("critical", "new")
+
 
 @dataclass(frozen=True)
 class Told(Described):

@@ -69,17 +69,13 @@ def _incidents(outlook: Outlook) -> Iterator[Block]:
     yield Table(
         columns("Start (UTC)", "Incident", "Told", "By", numbers=["After"]), tuple(map(_told, outlook.incidents))
     )
-    new = Counter(name for one in outlook.notifications if _is_page(one) for name in one.alerts)
+    new = Counter(name for one in outlook.notifications if one.is_page for name in one.alerts)
     wrong = Counter(name for one in false for name in one.alerts)
     yield Table(
         columns("Alert", numbers=["Pages", "False"]),
         tuple((name, f"{count:,}", f"{wrong[name]:,}") for name, count in new.most_common()),
     )
     yield Bullets(tuple(f"No incident: {' '.join(_row(page))}" for page in false[:_MOST]), Status.WARN)
-
-
-def _is_page(message: Notification) -> bool:
-    return (message.severity, message.kind) == ("critical", "new")
 
 
 def _pages(count: int) -> str:
