@@ -28,8 +28,8 @@ PACE = 10
 EVALUATED = "evaluated"
 """Record of when the last evaluation that is over began."""
 SHOWN = Duration(3 * 3600)
-POINT = Duration(60)
-"""All points of a graph cost the same: one is asked for."""
+POINT = Duration(120)
+"""All points of a graph cost alike: one is enough, at the longest step of three hours."""
 FLAT, LINEAR = 0.1, 1.0
 BY_ENGINE = {"draftboard-fleet"}
 MOST = 18_000_000

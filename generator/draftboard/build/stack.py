@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import yaml
 
 from draftboard.alerts import SAMPLES_STOPPED, SUBJECTS, WATCHDOG, Alert, of_settings
 from draftboard.build.scraping import relabelings
@@ -38,6 +41,13 @@ def text(path: str, settings: Settings, made_by: str) -> str:
         inhibitions=tuple(inhibitions(settings)),
         receivers=SEVERITIES[::-1],
     )
+
+
+def servers(settings: Settings, made_by: str) -> dict[str, Any]:
+    """Prometheus' configuration of the user's own servers, those of `targets/`, where no start script writes it."""
+    options = yaml.safe_load(text(SCRAPE, settings, made_by))
+    files = {"file_sd_configs": [{"files": ["../targets/*.yaml", "../targets/*.json"]}]}
+    return {"scrape_configs": [{"job_name": "vllm"} | options | files]}
 
 
 @dataclass(frozen=True)

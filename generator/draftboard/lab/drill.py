@@ -95,7 +95,7 @@ def wired(settings: Settings, programs: Programs, folder: Path, webhook: str) ->
     local = settings.model_copy(update={"stack": settings.stack.model_copy(update=here)})
     for path, text in {
         "prometheus/prometheus.yml": stack.text(stack.PROMETHEUS, local, _MADE_BY),
-        "scrape/servers.yaml": _scrapes(stack.text(stack.SCRAPE, local, _MADE_BY)),
+        "scrape/servers.yaml": json.dumps(stack.servers(local, _MADE_BY)),
         "alertmanager/alertmanager.yml": stack.text(stack.ALERTMANAGER, local, _MADE_BY),
         "alertmanager/templates/draftboard.tmpl": stack.text(stack.MESSAGES, local, _MADE_BY),
         "rules/recording.rules.yaml": to_yaml(recording_groups(local)),
@@ -112,12 +112,6 @@ def wired(settings: Settings, programs: Programs, folder: Path, webhook: str) ->
     finally:
         for process in reversed(wiring.running.values()):
             stop(process)
-
-
-def _scrapes(options: str) -> str:
-    """The job of the servers of `targets/`, which the stack's start script writes elsewhere."""
-    job = ["- job_name: vllm", *options.splitlines(), "file_sd_configs: [{files: [../targets/*.json]}]"]
-    return "\n".join(("scrape_configs:", f"  {job[0]}", *(f"    {line}" for line in job[1:]), ""))
 
 
 @dataclass(frozen=True)
