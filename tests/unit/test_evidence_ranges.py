@@ -16,17 +16,6 @@ def test_a_range_has_its_bounds_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "both"),
-    [((1, 2), (2, 3), True), ((1, 2), (2.1, 3), False), ((1, 4), (2, 3), True), ((2, 3), (0, 1.9), False)],
-)
-def test_ranges_overlap_where_one_number_is_in_both(
-    one: tuple[float, float], other: tuple[float, float], both: bool
-) -> None:
-    assert Range(*one).overlaps(Range(*other)) is both
-    assert Range(*other).overlaps(Range(*one)) is both
-
-
-@pytest.mark.parametrize(
     ("low", "high", "says"),
     [
         (1.01, 1.9, Ruling.PAYS),

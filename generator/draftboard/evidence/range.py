@@ -39,10 +39,6 @@ class Range(Described):
         """As many times its low end as its high end is of it."""
         return math.sqrt(self.low * self.high)
 
-    def overlaps(self, other: Self) -> bool:
-        """Whether one number can be in both."""
-        return self.low <= other.high and other.low <= self.high
-
     def at_least(self, bound: float) -> Self:
         """The part from `bound` upwards; `bound` itself where all of the range is below."""
         return type(self)(max(self.low, bound), max(self.high, bound))

@@ -92,11 +92,6 @@ def metrics_of(expression: Expr, scope: Scope, *, recorded: bool = True) -> tupl
     return tuple(names)
 
 
-def signals_of(expression: Expr, scope: Scope) -> tuple[Recorded, ...]:
-    """The signals that it is made of directly, in the order of reading."""
-    return tuple(dict.fromkeys(leaf for leaf, _ in leaves_of(expression, scope) if isinstance(leaf, Recorded)))
-
-
 def leaves_of(expression: Expr, scope: Scope) -> tuple[tuple[nodes.Raw | Recorded, Scope], ...]:
     """Raw series and signals that it is made of directly, in the order of reading, each with its scope."""
     return (
