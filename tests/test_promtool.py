@@ -13,7 +13,7 @@ from draftboard.build import render, write
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.rulers import RULERS, Ruler
 from draftboard.settings import Settings, load
-from support import cases
+from support import cases, crowds
 from support.rulefiles import groups as all_groups
 from support.rulefiles import loaded, needed, rules
 
@@ -96,6 +96,19 @@ def test_cases(path: Path, promtool: Path, tested: dict[str, str], with_costs: d
     if failed := failure(document["tests"]):  # promtool names the case of a failed alert, and of a failed query none
         each = {cases.where(path, case["name"]): failure([case]) for case in document["tests"]}
         pytest.fail("\n".join(f"{name}\n{said}" for name, said in each.items() if said) or failed, pytrace=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name.removesuffix(".cases.yaml"))
+def test_series_of_another_cluster_namespace_or_job_change_no_answer(
+    path: Path, promtool: Path, tested: dict[str, str], with_costs: dict[str, str], tmp_path: Path
+) -> None:
+    tested = with_costs if cases.sets_costs(path) else tested
+    for crowd in (crowd for label in crowds.LABELS for crowd in crowds.together(path, label)):
+        chosen = {name: text for name, text in tested.items() if name in crowd["rule_files"]}
+        (tmp_path / "rules.yaml").write_text(json.dumps({"groups": needed(chosen, cases.text(crowd))}))
+        (tmp_path / "test.yaml").write_text(cases.for_promtool(crowd, "rules.yaml", all_groups(tested)))
+        run(promtool, "test", "rules", tmp_path / "test.yaml")
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from draftboard.expr.vector import Labels, Vector
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import load
 from draftboard.signals import ALL, Signal, next_steps, overview
-from draftboard.signals.absence import gone, replicas_missing
+from draftboard.signals.absence import gone, replicas_missing, unwatched
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.capacity import queue_growth, queue_wait
 from draftboard.signals.classes import lens_coverage
@@ -90,7 +90,7 @@ LONGER_THAN_A_WINDOW: set[Signal] = {
     *(restarts, attainment, budget_left, burning_fast, burning_slowly, time_left),
     *(notifications_failed, remote_write_failed, storage_failures, interruptions, stuck, stuck_engines, data_age),
     *(heartbeat, samples_stopped, queue_wait),
-    *(replacements, replicas_missing, acceptance_of_hour, acceptance_at_start),
+    *(replacements, replicas_missing, unwatched, acceptance_of_hour, acceptance_at_start),
     *ERROR_RATIOS.values(),
     *BURNS.values(),
 }

@@ -33,7 +33,7 @@ from rich.console import Console
 
 from draftboard.build import render
 from draftboard.settings import load
-from support import cases
+from support import cases, crowds
 
 ROOT = Path(__file__).parents[2]
 EQUIVALENTS = Path(__file__).with_name("mutation_equivalents.yaml")
@@ -105,6 +105,11 @@ class Case:
     rules: dict[str, Rule]
 
     @property
+    def crowded(self) -> bool:
+        """Whether it is many beside each other."""
+        return bool(re.fullmatch(crowds.NAME.format(r"\w+"), self.document["tests"][0]["name"]))
+
+    @property
     def seconds(self) -> int:
         """Until the last question, about."""
         times = re.findall(r'"eval_time": "(\d+)([smhd])', cases.text(self.document))
@@ -132,8 +137,9 @@ def load_cases() -> Iterator[Case]:
             continue  # It compares messages, not what rules compute.
         rules = load_rules("costs.toml" if cases.sets_costs(path) else "objectives.toml")
         rules = {name: rule for name, rule in rules.items() if rule.file in document["rule_files"]}
-        for entry in document["tests"]:
-            only = document | {"tests": [entry]}
+        crowded = (crowd for label in crowds.LABELS for crowd in crowds.together(path, label))
+        for only in (*(document | {"tests": [entry]} for entry in document["tests"]), *crowded):
+            (entry,) = only["tests"]
             asked = " ".join(test["expr"] for test in entry.get("promql_expr_test", ()))
             yield Case(only, words_of(cases.text(only)), PATTERN.findall(asked), rules)
 
@@ -252,9 +258,9 @@ class Runner:
                     self.testing[name].append(case)
 
     def survivors(self, mutants: list[Rule]) -> list[Rule]:
-        """Those of a rule's mutants that no case kills: first come those that name the rule and end soon."""
+        """Those of a rule's mutants that no case kills: first come those that name the rule and end soon, alone."""
         name = mutants[0].name
-        for case in sorted(self.testing[name], key=lambda case: (name not in case.words, case.seconds)):
+        for case in sorted(self.testing[name], key=lambda case: (case.crowded, name not in case.words, case.seconds)):
             chunks = (mutants[first : first + AT_ONCE] for first in range(0, len(mutants), AT_ONCE))
             mutants = [mutant for chunk in chunks for mutant in self.left(case, chunk)]
         return mutants

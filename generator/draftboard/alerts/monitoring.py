@@ -1,7 +1,7 @@
 """Alerts on the monitoring itself: `critical` where it means that no other alert arrives."""
 
 from draftboard.alerts.alert import Alert
-from draftboard.signals import Level, monitoring
+from draftboard.signals import Level, absence, monitoring
 from draftboard.signals.events import WATCHDOG
 
 SAMPLES_STOPPED = "DraftboardSamplesStopped"
@@ -49,6 +49,18 @@ ON_MONITORING = (
         description="${value} engines have no records: the recording rules are not loaded or not evaluated. Most "
         "alerts cannot fire.",
         dashboard="overview",
+    ),
+    Alert(
+        name="DraftboardModelUnwatched",
+        signal=absence.unwatched,
+        beyond="unwatched",
+        for_="10m",
+        level=Level.SERVICE,
+        guard=None,
+        when="deployments of a model have servers ready, and none of them is a scrape target",
+        summary="A model is served, and Prometheus scrapes none of its servers.",
+        description="${who} has servers ready, and none is a scrape target. No other alert on it can fire.",
+        dashboard="latency",
     ),
     Alert(
         name="DraftboardAlertmanagerDown",

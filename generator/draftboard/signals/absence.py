@@ -1,4 +1,4 @@
-"""Models without a server, and servers that Kubernetes shall run and does not.
+"""Models without a server, servers that Kubernetes shall run and does not, and those that run and are not scraped.
 
 Where kube-state-metrics is scraped, the replicas that a deployment shall have decide; elsewhere, whether the model was
 in use when it was last seen.
@@ -18,6 +18,7 @@ from draftboard.expr.nodes import (
     OverTime,
     Raw,
     Ref,
+    constant,
     first_of,
     on,
     over_level,
@@ -55,7 +56,9 @@ _rollout = _replicas("max", around.REPLICAS_UPDATED, "max_over_time") > _replica
 )
 _available = _of_model(_replicas("max", around.REPLICAS_AVAILABLE))
 _not_started = _available.equals(0) & (_of_model(_desired_since_long) > 0)
-_as_desired = first_of(_of_model(_desired).equals(0), _available > 0)
+_serving = _available > 0
+_as_desired = first_of(_of_model(_desired).equals(0), _serving)
+_scraped = over_level("group", scraped)
 
 _tokens = over_level("max", OverTime("max_over_time", generation_tokens, RATE_WINDOW * 3).at(Level.MODEL))
 _busy = first_of(over_level("max", expected) > 0, _tokens > 0)
@@ -77,7 +80,7 @@ gone = Signal(
     unit=Unit.CODE,
     better=Better.LOWER,
     expr=_remembered.combined("or", Aggregate("group", _MODEL, _not_started), _SAME_MODEL)
-    .combined("unless", over_level("group", scraped), _SAME_MODEL)
+    .combined("unless", _scraped, _SAME_MODEL)
     .combined("unless", _as_desired, _SAME_MODEL),
     record="vllm_gone:bool",
     levels=(Level.SERVICE,),
@@ -102,4 +105,19 @@ replicas_missing = Signal(
     bands=good_under(0, good="complete", beyond="missing"),
     empty="no deployment names a model, or all have their servers",
     decimals=0,
+)
+unwatched = Signal(
+    name="unwatched",
+    title="Models not scraped",
+    question="Does a model serve users unwatched?",
+    description="1 for a model whose deployments have servers ready, none of which is a scrape target.",
+    action="Repair the discovery of its servers: the ServiceMonitor, its labels, ports and permissions.",
+    note="Needs kube-state-metrics whose series of deployments have the label model_name.",
+    unit=Unit.CODE,
+    better=Better.LOWER,
+    expr=constant(1, _serving.combined("unless", _scraped, _SAME_MODEL)),
+    record="vllm_unwatched:bool",
+    levels=(Level.SERVICE,),
+    codes=(Code(1, "unwatched", Status.ODD),),
+    empty="every model with a server ready is scraped, or no deployment names a model",
 )
