@@ -5,13 +5,14 @@ import re
 import signal
 import socket
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -55,16 +56,21 @@ STOCK_INHIBITIONS = """
 
 
 class Inbox:
-    """All messages to any channel, in order."""
+    """All messages to any channel, in order; some channels first refuse a number of them, with 500."""
 
     def __init__(self) -> None:
         self.messages: tuple[tuple[str, Any], ...] = ()
+        self.refuses = Counter[str]()
         self.mails: tuple[EmailMessage, ...] = ()
         self._news = threading.Condition()
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         content = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
         with self._news:
+            channel = environ["PATH_INFO"].strip("/")
+            if self.refuses[channel]:
+                self.refuses[channel] -= 1
+                return respond(start, status=HTTPStatus.INTERNAL_SERVER_ERROR)
             self.messages += ((environ["PATH_INFO"], content),)
             self._news.notify_all()
         return respond(start, b"ok")
@@ -453,6 +459,29 @@ def test_an_outage_whose_predecessors_end_was_lost_reaches_every_receiver_within
         "the second outage everywhere",
     )
     assert sum(counted(delivery.inbox, "[Rr]esolved?").values()) == 0
+
+
+@pytest.mark.parametrize("broken", EVERYWHERE)
+@pytest.mark.parametrize(
+    "times",
+    [
+        pytest.param(3, id="within one try"),
+        pytest.param(12, id="longer than Alertmanager tries at once", marks=pytest.mark.long),
+    ],
+)
+def test_a_receiver_that_answers_500_gets_the_page_later_and_holds_back_no_other(
+    broken: str, times: int, configured: Configured
+) -> None:
+    delivery = configured(pagerduty=True, notify={"critical": EVERYWHERE})
+    inbox, others = delivery.inbox, set(EVERYWHERE) - {broken}
+    inbox.refuses[broken] = times
+    delivery.post(outage())
+    inbox.until(lambda: all(counted(inbox, "firing|trigger")[name] for name in others), "the page to the others")
+    assert inbox.refuses[broken], "the others were told before the broken one recovered"
+    inbox.until(lambda: told_of(inbox, "firing|trigger", 1), "the page everywhere")
+    delivery.post(over(outage()))
+    inbox.until(lambda: told_of(inbox, "[Rr]esolved?", 1), "its end everywhere")
+    assert counted(inbox, "firing|trigger") == dict.fromkeys(EVERYWHERE, 1)
 
 
 @pytest.fixture(scope="module")
