@@ -79,7 +79,6 @@ STORIES = {
     "VLLMModelDown": Story("an outage is told", 9),
     "VLLMModelGone": Story("a model that is away for exactly", 9, 'model_name="long"'),
     "VLLMReplicasMissing": Story("one server of three", 0, 'model_name="m"'),
-    "DraftboardModelUnwatched": Story("servers that no job", 5, 'model_name="m"'),
     "VLLMUsersUnserved": Story("probes that all fail", 9, 'model_name="m"'),
     "VLLMTargetDown": Story("a server that stops answering", 9),
     "VLLMTargetFlapping": Story("it resolves half an hour", 29),  # The third restart.
@@ -102,6 +101,7 @@ STORIES = {
     "DraftboardRulesFail": Story("failures and missed", 5),
     "DraftboardSamplesStopped": Story("samples that stop", 10),
     "DraftboardRecordsMissing": Story("one engine of two", 20),
+    "DraftboardModelUnwatched": Story("servers that no job", 5, 'model_name="m"'),
     "DraftboardAlertmanagerDown": Story("no Alertmanager", 5),
     "DraftboardNotificationsFail": Story("failures at every", 5),
     "DraftboardRemoteWriteFails": Story("samples that a store refuses", 5),
