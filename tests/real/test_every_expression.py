@@ -57,8 +57,10 @@ EMPTY_BY_DEFAULT = {
     ),
     "raw annotation Restarts": "pages of raw series look back in steps of five minutes, half of the run",
     **dict.fromkeys(
-        ("service:vllm_replicas_missing:sum", "VLLMReplicasMissing")
-        + ("service:vllm_unwatched:bool", "DraftboardModelUnwatched"),
+        (
+            *("service:vllm_replicas_missing:sum", "VLLMReplicasMissing"),
+            *("service:vllm_unwatched:bool", "DraftboardModelUnwatched"),
+        ),
         "nothing counts the replicas of the run's models",
     ),
     "service:vllm_busy:bool1d": TOO_SHORT,
