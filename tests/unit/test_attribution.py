@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from conftest import ROOT
 from draftboard.attribution import Counted, Moment, explain, shift
+from draftboard.attribution.counted import by_position
 from draftboard.attribution.mix import mix_of
 from draftboard.attribution.shapley import parts_of
 from draftboard.attribution.state import State, accepted_per_draft
@@ -188,3 +189,8 @@ def test_a_simulated_fault_is_explained_by_its_cause(fault: Fault) -> None:
     found = explain(*sides(fault))
     assert found
     assert set(found.causes) == fault.causes
+
+
+def test_a_position_without_a_value_does_not_move_those_behind_it() -> None:
+    assert by_position([(2, 5.0), (0, 9.0)]) == (9.0, 0.0, 5.0)
+    assert by_position([]) == ()

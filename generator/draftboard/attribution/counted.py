@@ -47,6 +47,12 @@ class Counted:
         return cls(**sums)
 
 
+def by_position(values: Iterable[tuple[int, float]]) -> tuple[float, ...]:
+    """Each value at its position, from the first; 0 where a position in between has none."""
+    known = dict(values)
+    return tuple(known.get(position, 0.0) for position in range(max(known, default=-1) + 1))
+
+
 LEAST = 3
 """Windows of a side: fewer do not show their scatter."""
 Class = tuple[str, str]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from draftboard.attribution import Counted, Explanation, Moment, explain, shift
 from draftboard.attribution.causes import VERIFICATION
-from draftboard.attribution.counted import LEAST
+from draftboard.attribution.counted import LEAST, by_position
 from draftboard.catalogue import latency, lens, probe, serving
 from draftboard.catalogue.probe import named
 from draftboard.durations import Duration
@@ -155,9 +155,9 @@ class _Moments:
 
 
 def _counted(amounts: Mapping[str, Iterable[tuple[int, float]]]) -> Counted:
-    values = {name: tuple(value for _, value in sorted(amounts.get(name, ()))) for name in _AMOUNTS}
-    by_position = {name: values.pop(name) for name in ("accepted", "drafted")}
-    return Counted(**by_position, **{name: sum(several) for name, several in values.items()})  # type: ignore[arg-type]
+    positions = {name: by_position(amounts.get(name, ())) for name in ("accepted", "drafted")}
+    sums = {name: sum(value for _, value in amounts.get(name, ())) for name in _AMOUNTS if name not in positions}
+    return Counted(**positions, **sums)  # type: ignore[arg-type]
 
 
 def _seen(moments: list[Moment], settings: Settings) -> list[Moment]:
