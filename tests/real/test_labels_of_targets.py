@@ -32,6 +32,7 @@ from draftboard.settings import Settings
 from draftboard.settings import load as load_settings
 from draftboard.signals import Level, Scope
 from draftboard.signals.acceptance import acceptance
+from support.known import known
 from support.loopback import answering, page
 from support.replays import behind
 
@@ -53,9 +54,11 @@ SERVERS: dict[str, dict[str, str]] = {
     "j": {"job": "dropped", "spec_method": "eagle3"},
     "k": {"job": "unlabelled"},
     "l": {"job": "unlabelled"},  # without speculation
+    "m": {"job": "respelled", "spec_method": "EAGLE3"},
+    "n": {"job": "respelled", "spec_method": "eagle3"},
 }
-ACCEPTED: Mapping[str, tuple[int, int]] = {"a": (526, 1_000), "b": (748, 34_000)}
-"""Accepted and draft tokens in each scrape interval: 52.6 % and 2.2 %, together 3.64 %."""
+ACCEPTED: Mapping[str, tuple[int, int]] = {"a": (526, 1_000), "b": (748, 34_000), "m": (300, 1_000)}
+"""Accepted and draft tokens in each scrape interval: 52.6 % and 2.2 %, together 3.64 %; one of 30 %, others 60 %."""
 
 
 def grown(page: Page, server: str, step: int) -> Iterator[tuple[str, dict[str, str], float]]:
@@ -192,7 +195,33 @@ def test_a_method_by_another_spelling_is_found_and_has_its_own_cost(replay: Repl
     found = about(examination, "of job spelled", 'spec_method="Eagle-3" is compared letter by letter')
     assert yaml.safe_load(found.paste)["relabel_configs"][0]["replacement"] == "eagle3"
     told = report(Recorded(replay.client.url, at=END), replay.settings)
-    assert {model.method for model in told.models} == {"eagle3", None}
+    assert [model.method for model in told.models if model.labels["job"] == "spelled"] == ["eagle3"]
+
+
+def test_two_spellings_of_a_method_are_reported_apart_and_end_no_report(replay: Replay) -> None:
+    told = report(Recorded(replay.client.url, at=END), replay.settings)
+    apart = {model.method: model for model in told.models if model.labels["job"] == "respelled"}
+    shares = {method: known(model.speculation).acceptance for method, model in apart.items()}
+    assert shares == {"EAGLE3": pytest.approx(0.3), "eagle3": pytest.approx(0.6)}
+    jobs = {server["job"] for server in SERVERS.values()}
+    assert {model.labels["job"] for model in told.models} >= jobs - {"renamed"}
+    (note,) = (note for note in told.notes if "several ways" in note)
+    assert note.startswith("The target label spec_method is, or was within 1h5m, written in several ways for m:")
+
+
+def test_a_model_that_is_not_there_is_answered_with_those_that_are(replay: Replay) -> None:
+    mistyped = replace(source(replay), model="mm")
+    served = pytest.raises(DraftboardError, match=r"of mm in the last \S+; served: m$")
+    with served:
+        report(mistyped, replay.settings)
+    for asked in (of_past, of_range):
+        with served:
+            asked(mistyped, replay.settings, at=END)
+
+
+def test_a_label_that_a_method_given_by_hand_repeats_ends_no_report(replay: Replay) -> None:
+    told = report(Recorded(replay.client.url, at=END, span=Duration(300)), replay.settings, method="eagle3")
+    assert [model.method for model in told.models if model.labels["job"] == "unlabelled"] == ["eagle3"]
 
 
 def test_a_renamed_label_and_dropped_buckets_are_named_as_that(examination: Examination) -> None:

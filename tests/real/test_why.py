@@ -80,8 +80,12 @@ def test_a_drop_is_told_with_the_mix_the_drafter_and_the_release_that_made_it(tm
     with replayed(source, settings, rules=rules) as replay:
         found = of_past(Recorded(replay.client.url, Duration(7200)), settings, at=end, explain=True)
         said = as_markdown(document(found))
+        last = Recorded(replay.client.url, Duration(1200))
+        short, unasked = (of_past(last, settings, at=end, explain=explain) for explain in (True, False))
         later = report(Recorded(replay.client.url, at=START + 60 * (CHANGE + 40)), settings)
         reported = as_markdown(report_document(later, settings, engines=False))
+    assert [note[:20] for one in short.models for note in one.notes] == ["No change to explain"]
+    assert [one.notes for one in unasked.models] == [()]
     (model,) = found.models
     assert model.explanation
     assert abs(model.explanation.at - START - 60 * CHANGE) <= 900

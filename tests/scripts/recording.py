@@ -5,6 +5,7 @@ import io
 from rich.console import Console
 
 from conftest import DEMO_SETTINGS, RECORDING, ROOT, program
+from draftboard.cli.lab import DEMO_SHOWS
 from draftboard.lab import drill, replay
 from draftboard.output import show
 from draftboard.settings import load
@@ -35,6 +36,7 @@ font-size: {char_height}px; line-height: {line_height}px; }}
 def draw(console: Console) -> None:
     """Print both parts of the demo, each on real programs."""
     console.print("$ make demo\n", highlight=False)
+    console.print("\n".join((*DEMO_SHOWS, "")), highlight=False)
     prometheus, promtool, alertmanager = map(program, ("prometheus", "promtool", "alertmanager"))
     with replay.replaying(RECORDING, load(DEMO_SETTINGS), prometheus=prometheus, promtool=promtool) as replayed:
         show(replay.brief(replay.story_of(replayed)), console)

@@ -56,6 +56,16 @@ def test_a_file_without_vllm_is_no_problem(tmp_path: Path, text: str, capsys: py
     assert "no command line of vLLM" in out
 
 
+def test_a_configuration_of_prometheus_is_sent_to_the_option_that_reads_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "prometheus.yml"
+    path.write_text("scrape_configs:\n  - {job_name: vllm}\n")
+    code, out, _ = run("doctor", path, capsys=capsys)
+    assert code == 0
+    assert "a configuration of Prometheus: examine what it scrapes with --prometheus URL  nothing to examine" in out
+
+
 def test_a_good_command_line_is_well(tmp_path: Path) -> None:
     text = f"services:\n  v:\n    image: vllm/vllm-openai\n    command: [--model, M, --speculative-config, '{GOOD}']\n"
     assert examined(tmp_path, text) == []

@@ -143,9 +143,10 @@ def test_what_the_settings_do_not_enable_is_named_as_such() -> None:
 
 
 def test_a_choice_of_series_by_label(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run("explain", "acceptance", LOADED, "--label", "model_name=other", "--json", capsys=capsys)
+    _, out, _ = run("explain", "acceptance", LOADED, "--label", "model_name=tiny", "--json", capsys=capsys)
     (series,) = json.loads(out)["series"]
-    assert series["steps"][0]["values"] == []
+    assert series["labels"] == {"model_name": "tiny"}
+    assert series["steps"][0]["values"]
 
 
 @pytest.mark.parametrize(
@@ -155,6 +156,8 @@ def test_a_choice_of_series_by_label(capsys: pytest.CaptureFixture[str]) -> None
         (["model:vllm_spec_decode_acceptance:ratio_rate7m"], "did you mean model:vllm_spec_decode_acceptance:ratio_r"),
         (["acceptance", "--label", "x=1"], "--label requires a server, a page or --prometheus"),
         (["acceptance", str(LOADED), "--label", "x"], "--label 'x': write NAME=VALUE"),
+        (["acceptance", str(LOADED), "--label", "model_name=other"], "model_name=other: no series has this value, but"),
+        (["acceptance", str(LOADED), "--label", "colour=red"], "--label colour: series have model_name"),
         (["acceptance", str(LOADED), "--at", "now"], "--at requires --prometheus"),
         (["acceptance", str(LOADED), "--prometheus", "localhost:1"], "cannot be combined with server or page"),
     ],

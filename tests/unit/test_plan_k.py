@@ -78,6 +78,10 @@ def test_a_missing_cost_ratio_is_that_of_the_settings_and_noted_as_assumed() -> 
     assert [note for note in notes if "assumed" in note] == [
         "cost ratio = 0.1 is assumed (settings: draft_cost.default): measure yours.",
         "verify inflation = 1 is assumed (settings: draft_cost.verify_inflation): measure yours.",
+        (
+            "Costs are assumed: k = 2 is best at the highest of them, k = 5 at the lowest. A measurement outranks this "
+            "plan: the best k of `draftboard report` beside a baseline, or c and v of `draftboard calibrate`."
+        ),
         f"It depends on what a step costs: {SETTLES}.",
     ]
     assert not [note for note in by_alpha(0.7, 0.1).notes if "assumed" in note]

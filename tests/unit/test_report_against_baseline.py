@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from draftboard.catalogue import latency
+from draftboard.output import as_markdown
 from draftboard.reading import Growth, Lifetime, Tally
 from draftboard.report import ModelReport, Reading, report, verdict_of
 from draftboard.report.document import document, status_of
@@ -71,6 +72,18 @@ def test_the_users_times_decide_and_the_baseline_is_an_entry_of_its_own() -> Non
     assert (plain.traffic.requests, model.traffic.requests) == (60, 60)
     assert [known(model.speculation).step_cost, known(model.speculation).coverage] == pytest.approx([4 / 3, 1])
     assert [one.measured_speedup for one in read(PLAIN, FAST)] == [None, pytest.approx(1.5)], "in any order"
+
+
+def test_expected_speedups_are_ranges_where_users_times_are_measured_and_steps_are_not() -> None:
+    servers = server(0.02, "a:1", batch=32, requests=90), PLAIN
+    told = Reading([], Growth(servers, SECONDS), Settings(), "eagle3").report()
+    model, _ = told.models
+    found = known(model.speculation)
+    assert (model.verdict.basis, found.step_cost) == ("measured", None)
+    assert found.assumed
+    shown = as_markdown(document(told, Settings(), engines=False))
+    assert f"Expected speedup | {found.assumed.speedup} |" in shown
+    assert "Highest expected speedup, at most" not in shown
 
 
 def test_parts_of_the_time_give_an_interval() -> None:

@@ -97,6 +97,19 @@ def test_an_unclear_verdict_says_on_what_it_depends_and_what_settles_it(judged: 
     assert model.verdict.reasons[-1] == SETTLE
 
 
+def test_a_baseline_that_does_not_measure_yet_is_waited_for_and_not_advised(tmp_path: Path) -> None:
+    own, plain = tmp_path / "own.prom", tmp_path / "plain.prom"
+    own.write_text(page((700, 400, 200), drafts=1000, running=1, started=1))
+    plain.write_text(page(generated=1000, steps=1000, running=1, started=1))
+    (model,) = (one for one in report(Lifetime(own, plain), Settings(), method="eagle3").models if one.sample)
+    assert model.verdict.says == "unclear (assumed)"
+    assert model.verdict.reasons[-1] == (
+        "A baseline runs, and measures it once both have 15 requests finished in a window, of like lengths and at "
+        "like load"
+    )
+    assert not any("run a server" in reason for reason in model.verdict.reasons)
+
+
 def test_a_server_that_pays_with_one_client_may_lose_with_many(judged: Judged) -> None:
     speedups = [known(assumed(judged(DEEP, running=running)).speedup) for running in (1, 8, 64, 256)]
     lows = [one.low for one in speedups]

@@ -68,15 +68,12 @@ class _Commands(click.Group):
     """Commands that are imported late; an interruption is one line on stderr."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(_COMMANDS)
+        return list(self.commands)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == "new" and importlib.util.find_spec(_DEVELOPMENT):
             return _Late(cmd_name, f"{_DEVELOPMENT}.new:new", "Write the skeleton of an addition.")
-        if cmd_name not in _COMMANDS:
-            return None
-        place, short_help = _COMMANDS[cmd_name]
-        return _Late(cmd_name, f"{__name__}.{place}", short_help)
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  (click's own)
         try:
@@ -100,7 +97,11 @@ def _not_written(error: OSError) -> SystemExit:
     return SystemExit(2)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands,
+    commands=[_Late(name, f"{__name__}.{place}", words) for name, (place, words) in _COMMANDS.items()],
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, package_name="draftboard")
 def draftboard() -> None:
     """Monitoring as code for vLLM speculative decoding."""

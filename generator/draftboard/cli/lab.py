@@ -146,6 +146,12 @@ def _drill_scenario(scenario: str, settings: "Settings", prometheus: Path, alert
 
 
 _DEMO = ROOT / "deploy/demo"
+DEMO_SHOWS = (
+    "Ten recorded minutes of two vLLM servers under the same load: one drafts with n-grams, the other,",
+    "its baseline, does not. A measured speedup above 1: users had their tokens sooner than without",
+    "drafts. Then a drill: a simulated drafter breaks, and its alert travels to a webhook.",
+)
+"""What the demo shows, before it does."""
 _RECORDED = _DEMO / "run-v0.32.0-ngram-vs-baseline.om.xz"
 
 
@@ -161,6 +167,7 @@ def demo(
 ) -> None:
     """Replay ten minutes of a real vLLM, then drill an alert."""
     optional_module("draftboard.lab.simulator.fleet", why="demo needs", extra="lab")
+    click.echo("\n".join((*DEMO_SHOWS, "")))
     recorded = {"config": _DEMO / "draftboard.toml", "keep": keep, "promtool": promtool, "details": details}
     context.invoke(replay_command, recording=_RECORDED, prometheus=prometheus, **recorded)
     click.echo()

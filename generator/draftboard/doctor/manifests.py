@@ -43,7 +43,10 @@ def examine_manifest(path: Path, settings: Settings, release: Release = UNKNOWN)
         for number, document in enumerate(documents, 1)
         for place, text, of_image in _commands(document, f"document {number}" if len(documents) > 1 else "")
     )
-    return found or (Examination(f"{path}: no command line of vLLM", (), examined=False),)
+    scrapes = any(isinstance(document, dict) and "scrape_configs" in document for document in documents)
+    instead = "a configuration of Prometheus: examine what it scrapes with --prometheus URL"
+    nothing = f"{path}: {instead if scrapes else 'no command line of vLLM'}"
+    return found or (Examination(nothing, (), examined=False),)
 
 
 def _examined(where: str, text: str, settings: Settings, release: Release) -> Examination:

@@ -28,6 +28,8 @@ from draftboard.signals.signal import worded
 
 MOST_SERIES = 8
 """More series at once are not explained: a person reads one after the other."""
+_LISTED = 6
+"""Names or values of labels in an error."""
 _KEYS = (traffic.drafts, traffic.generation_tokens)
 
 
@@ -87,12 +89,25 @@ def _explained(
 
 
 def _keys(subject: Subject, settings: Settings, values: Values, only: Labels) -> list[Labels]:
-    names = subject.level.labels(settings)
+    names, seen = subject.level.labels(settings), frozenset[tuple[str, str]]()
     for source in (subject.signal, *(key for key in _KEYS if subject.level in key.levels)):
-        found = _agreeing(values.of(source, subject.level), only)
-        if keys := {kept(labels, names) for labels in found}:
+        vector = values.of(source, subject.level)
+        seen |= frozenset[tuple[str, str]]().union(*(kept(labels, names) for labels in vector))
+        keys = {kept(labels, names) for labels in _agreeing(vector, only)}
+        if keys and only <= seen:
             return sorted(keys, key=sorted)
+    if seen:
+        _require_known(only, seen)
     return []
+
+
+def _require_known(only: Labels, seen: Labels) -> None:
+    """DraftboardError for a label that no series has."""
+    for name, text in sorted(only - seen):
+        of_name = sorted(value for label, value in seen if label == name)
+        known = ", ".join((of_name or sorted({label for label, _ in seen}))[:_LISTED])
+        what = f"{name}={text}: no series has this value, but {known}" if of_name else f"{name}: series have {known}"
+        raise DraftboardError(f"--label {what}")
 
 
 def _agreeing(vector: Vector, key: Labels) -> Vector:

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from draftboard.attribution import Explanation
+from draftboard.attribution.counted import LEAST as FEWEST
 from draftboard.catalogue.probe import named
 from draftboard.durations import WEEK, Duration
 from draftboard.errors import DraftboardError
@@ -16,7 +18,7 @@ from draftboard.history.runs import NEEDED, Life, Load, Run, Window, lives, of_e
 from draftboard.intervals import LEAST
 from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client
-from draftboard.reading import Apart, Past, Recorded, of_model, separated
+from draftboard.reading import Apart, Past, Recorded, of_model, other_models, separated
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope
 from draftboard.signals.events import restarts
@@ -30,6 +32,12 @@ MOST_MODELS = 8
 _NOT_EXPORTED = (
     "Found here: changes of K, spec_method, variant and spec_verification, and speculation on or off. vLLM's version, "
     "drafter and other arguments only where its plugin runs, or the target label vllm_version names the release"
+)
+
+
+_STEADY = (
+    f"No change to explain: its figures are steady, or fewer than {2 * FEWEST} windows in this range have decode steps "
+    "(a longer --range has more)"
 )
 
 
@@ -51,10 +59,10 @@ def of_past(
         models = queries.setups(source.model)
         service = Level.SERVICE.labels(settings)
         blended = {kept(one.model, service): one for one in separated(client, settings, at, source.model, since=since)}
+        if not models:
+            raise no_records(client, settings, source.model, span, at)
         changes, url = queries.changes([life for life in models if life.labels not in blended]), client.url
-        why = explanations(client, settings, past, source.model, progress) if explain else {}
-    if not models:
-        raise no_records(url, source.model, span)
+        why = explanations(client, settings, past, source.model, progress) if explain else None
     return History(
         source=url,
         since=since,
@@ -63,19 +71,21 @@ def of_past(
         models=tuple(
             _unknown(life, blended[life.labels], settings)
             if life.labels in blended
-            else replace(_model(life, changes.get(life.labels, ()), settings, at), explanation=why.get(life.labels))
+            else _because(_model(life, changes.get(life.labels, ()), settings, at), why, life.labels)
             for life in models
         ),
         notes=(_NOT_EXPORTED,),
     )
 
 
-def no_records(url: str, model: str, span: Duration) -> DraftboardError:
+def no_records(client: Client, settings: Settings, model: str, span: Duration, at: float) -> DraftboardError:
     """That no rule recorded anything of a model, or of any."""
+    if others := other_models(client, settings, model, span, at):
+        return DraftboardError(f"{client.url}: no records of {model} in the last {span}{others}")
     of = f" of {model}" if model else ""
     return DraftboardError(
-        f"{url}: no records{of} in the last {span}: load the rules that `draftboard build` writes, with the same "
-        "settings (--config); `draftboard doctor --prometheus` reports what else is missing"
+        f"{client.url}: no records{of} in the last {span}: load the rules that `draftboard build` writes, with the "
+        "same settings (--config); `draftboard doctor --prometheus` reports what else is missing"
     )
 
 
@@ -138,6 +148,14 @@ def _model(life: Life, changes: tuple[Change, ...], settings: Settings, at: floa
         changes=changes,
         notes=tuple(_notes(life, settings, at)),
     )
+
+
+def _because(model: ModelHistory, why: Mapping[Labels, Explanation] | None, labels: Labels) -> ModelHistory:
+    """With the explanation, where one is wanted; with a note where there is none."""
+    if why is None:
+        return model
+    found = why.get(labels)
+    return replace(model, explanation=found) if found else replace(model, notes=(*model.notes, _STEADY))
 
 
 def _unknown(life: Life, blended: Apart, settings: Settings) -> ModelHistory:

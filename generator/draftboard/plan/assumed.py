@@ -38,7 +38,24 @@ def ranges(tokens: Sequence[float], cost: Term, inflation: Term, method: str, ba
 
 def best(found: Sequence[Range], gain: float) -> int | None:
     """The k to begin with: the smallest within `gain` of the highest low end; None where none may pay."""
-    if all(one.high < 1 for one in found):
-        return None
-    enough = (1 - gain) * max(one.low for one in found)
-    return next(k for k, one in enumerate(found, 1) if one.low >= enough)
+    return None if all(one.high < 1 for one in found) else _first([one.low for one in found], gain)
+
+
+def rests_on(found: Sequence[Range], gain: float) -> str:
+    """Which k would be best at either end of the costs, and what outranks that."""
+    dear, cheap = (_first(ends, gain) for ends in ([one.low for one in found], [one.high for one in found]))
+    ends = (
+        f"k = {dear} is best at the highest of them, k = {cheap} at the lowest"
+        if dear != cheap
+        else (f"k = {dear} is best at both ends of them")
+    )
+    return (
+        f"Costs are assumed: {ends}. A measurement outranks this plan: the best k of `draftboard report` beside a "
+        "baseline, or c and v of `draftboard calibrate`."
+    )
+
+
+def _first(speedups: Sequence[float], gain: float) -> int:
+    """The smallest k within `gain` of the highest."""
+    enough = (1 - gain) * max(speedups)
+    return next(k for k, speedup in enumerate(speedups, 1) if speedup >= enough)

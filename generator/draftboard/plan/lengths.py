@@ -124,6 +124,7 @@ def plan_draft_length(
     best, more = lengths[k - 1] if k else None, lengths[-1] if extrapolates else None
     verdict = _OFF if best is None else f"k = {best.k}: {_says(best, settings)}."
     notes = (*_notes(best, more, len(planned), gain), *cost.note("cost ratio"), *inflation.note("verify inflation"))
+    notes += (assumed.rests_on(ranges[: len(planned)], gain),) if ranges and best else ()
     if best and best.range and evidence.ruling(best.range) is evidence.Ruling.UNCLEAR:
         notes += (f"It depends on what a step costs: {evidence.SETTLES}.",)
     if v > 1:

@@ -5,5 +5,5 @@ from draftboard.reading.counted import Numbers, Reader, counts_of, drafting_of, 
 from draftboard.reading.fetch import Lifetime, Limits, Pages, Recorded, Servers, Source, is_saved, load, scrape, version
 from draftboard.reading.growth import Growth, Since, Tally, growth, in_parts, lifetime, together
 from draftboard.reading.page import Page, read
-from draftboard.reading.past import Past, Remembered, of_model
+from draftboard.reading.past import Past, Remembered, of_model, other_models
 from draftboard.reading.watching import watch

@@ -2,18 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import NamedTuple, Self
 
+from draftboard.catalogue.serving import GENERATION_TOKENS
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.expr.nodes import Expr
-from draftboard.expr.scope import Matcher, Scope
+from draftboard.expr.nodes import Expr, Function, Raw, over_level
+from draftboard.expr.scope import Edition, Level, Matcher, Scope
 from draftboard.expr.to_promql import promql_of
 from draftboard.expr.vector import Labels
 from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client
+from draftboard.settings import Settings
 
 _MOST = 1e15  # Of anything that is counted.
+_LISTED = 5
 
 
 class Remembered(NamedTuple):
@@ -59,3 +63,14 @@ class Past:
 def of_model(scope: Scope, model: str) -> Scope:
     """The scope restricted to a model; unchanged where none is named."""
     return scope.where(Matcher.exactly(scope.settings.labels.model_name, model)) if model else scope
+
+
+def other_models(client: Client, settings: Settings, model: str, span: Duration, at: float) -> str:
+    """For an error on a model that is not there: the names that were served in the span, the nearest first."""
+    label = settings.labels.model_name
+    served = over_level("group", Function("last_over_time", Raw(GENERATION_TOKENS, span)))
+    answer = client.query(promql_of(served, Scope(settings, Level.MODEL, Edition.ONCE)), at) if model else []
+    names = {series.labels.get(label, "") for series in answer} - {"", model}
+    nearest = sorted(names, key=lambda name: (-SequenceMatcher(None, model, name[:100]).ratio(), name))
+    more = len(nearest) - _LISTED
+    return f"; served: {', '.join(nearest[:_LISTED])}" + (f" and {more} more" if more > 0 else "") if nearest else ""

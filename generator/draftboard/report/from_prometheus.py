@@ -16,7 +16,7 @@ from draftboard.expr.vector import Labels, Vector, dropped, kept, value_of
 from draftboard.history import Change
 from draftboard.output import Progress
 from draftboard.prometheus import Client
-from draftboard.reading import Numbers, Reader, Recorded, kept_apart, plain_among, separated
+from draftboard.reading import Numbers, Reader, Recorded, kept_apart, other_models, plain_among, separated
 from draftboard.report.classes import Figures, classes_of
 from draftboard.report.judge import engine_report, missing_of_dialect, missing_positions, model_report
 from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report
@@ -44,6 +44,10 @@ _APART = (
     "No record keeps the target labels that separate servers of one model ({}): they are reported apart here, while "
     "rules and dashboards add them up. `draftboard doctor --prometheus` prints the fix."
 )
+_SPELLED = (
+    "The target label {} is, or was within {}, written in several ways for {}: what each way counted is reported "
+    "apart. Write one in the scrape job"
+)
 _UNKNOWN = "the counters contradict each other, in a way that the record does not name"
 
 
@@ -68,9 +72,11 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
             classes=queries.classes(),
             plain=plain_among(client, settings, at),
         )
-        url = client.url
+        url, spelled_apart = client.url, tuple(_spelled(queries))
         keys = models.keys(*_KEYS)
         if not keys:
+            if others := other_models(client, settings, source.model, span, at):
+                raise DraftboardError(f"{url}: no series of {source.model} in the last {span}{others}")
             of, dialect = f" of {source.model}" if source.model else "", settings.dialect
             raise DraftboardError(
                 f"{url}: no {dialect.engine} series{of} in the last {span}: is a server scraped, and twice in that "
@@ -95,6 +101,7 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
             *(() if queries.compares else (_OVERLAP.format(span=span, before=settings.rules.compare_with),)),
             *unread,
             *unexplained,
+            *spelled_apart,
             *(_APART.format(", ".join(sorted({one.label for one in blended}))) for _ in blended[:1]),
         ),
     )
@@ -113,6 +120,13 @@ def _check(reader: Reader, queries: Queries) -> None:
                 else f"{queries.client.url}: no answer to {signal.title!r} of {of}, but to {positions.title!r}, which "
                 "the same series give: is that a Prometheus, and does a proxy before it drop answers?"
             )
+
+
+def _spelled(queries: Queries) -> Iterator[str]:
+    """A note on labels that name one method in several ways."""
+    names = queries.settings.labels
+    if models := sorted({value_of(labels, names.model_name) for labels in queries.several_spellings}):
+        yield _SPELLED.format(names.spec_method, queries.looks_back, ", ".join(models))
 
 
 def _led_to(change: Change, key: Labels, settings: Settings) -> bool:

@@ -16,6 +16,7 @@ from draftboard.signals import traffic
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.capacity import prompt_tokens
 from draftboard.signals.comparison import length_to_others
+from draftboard.signals.costs import step_cost
 from draftboard.signals.decision import Choice
 from draftboard.signals.economics import step_speedup
 from draftboard.signals.health import HEALTH, health
@@ -24,6 +25,7 @@ from draftboard.signals.latency import FELT
 from draftboard.signals.requests import request_rate, requests_running, requests_waiting, unfinished
 from draftboard.signals.signal import Code, within, worded
 from draftboard.signals.states import STATES, state
+from draftboard.signals.verdicts import MEASURED
 from draftboard.status import Status
 
 V0_ENGINE = Choice(
@@ -222,7 +224,8 @@ def _speculation(case: Case, verdict: objects.Verdict) -> Speculation:
     result["band"] = (
         acceptance.step_of(share, case.settings).says if verdict.says is not None and share is not None else None
     )
-    return Speculation(**result, assumed=assumed_of(case) if verdict.basis in RANGED else None)
+    ranged = verdict.basis in RANGED or (verdict.basis == MEASURED and case.numbers.value(step_cost) is None)
+    return Speculation(**result, assumed=assumed_of(case) if ranged else None)
 
 
 def _traffic(case: Case) -> Traffic:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from draftboard.attribution import Explanation
 from draftboard.catalogue import latency, probe
+from draftboard.catalogue.serving import GENERATION_TOKENS
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
@@ -84,8 +85,13 @@ class Queries:
 
     @property
     def compares(self) -> bool:
-        """Whether then and now are apart, so that they can be compared."""
+        """Whether then and now are apart."""
         return self.span <= self.settings.rules.compare_with
+
+    @property
+    def looks_back(self) -> Duration:
+        """To the beginning of the window before, with which this one is compared."""
+        return Duration(self.span.seconds + self.settings.rules.compare_with.seconds)
 
     def changes(self) -> tuple[Mapping[Labels, Change], tuple[str, ...]]:
         """The last change of each service; where they cannot be read, none and why: a report does without."""
@@ -193,10 +199,8 @@ class Queries:
         """As the rules recorded it, which know alerts and the past; nothing without them, or of another window."""
         if self.span != self.settings.rules.rate_window:
             return {}
-        recorded = {
-            (health.name, level): self._values(health, AsRecorded(health), self._scope(level)) for level in levels
-        }
-        return {of: vector for of, vector in recorded.items() if vector}
+        read = ((level, self._values(health, AsRecorded(health), self._scope(level))) for level in levels)
+        return {(health.name, level): vector for level, vector in read if vector}
 
     def _recorded_intervals(self, measured: Vector) -> dict[Labels, Estimate]:
         """As the rules recorded them, which is of their own window."""
@@ -240,11 +244,6 @@ class Queries:
             if own in _NUMBERS and not _NUMBERS[own].fullmatch(text):
                 what = f"{signal.title}: the label {own} is {text[:60]!r}, not a number"
                 raise DraftboardError(f"{self.client.url}: {what}")
-            if frozenset(labels.items()) in result:
-                name = self.settings.labels.spec_method
-                what = f"{name} is spelled in several ways for {labels.get(self.settings.labels.model_name)}"
-                fix = f"write {name}: {labels.get(name)} in the scrape job; the window still holds another"
-                raise DraftboardError(f"{self.client.url}: {what}: {fix}")
             if math.isfinite(value):
                 result[frozenset(labels.items())] = value
         return result
@@ -255,16 +254,28 @@ class Queries:
             labels = {name: text for name, text in series.labels.items() if name != "__name__"}
             if self.model and labels.get(self.settings.labels.model_name) != self.model:
                 continue
-            names = self.settings.labels
-            drafting = self._drafting.get(self._model_in(labels), set())
-            # Engines that no label tells apart and that draft in several ways have no way to name.
-            values = next(iter(drafting)) if len(drafting) == 1 else (self.method, "")
-            for name, text in zip((names.spec_method, names.spec_verification), values, strict=True):
-                if text:
-                    labels.setdefault(name, text)
-            if method := labels.get(names.spec_method):
-                labels[names.spec_method] = spelled(method, self.settings) or method
-            yield labels, series
+            meant = self._meant(labels)
+            yield (labels if meant != labels and self._model_in(meant) in self.several_spellings else meant), series
+
+    def _meant(self, labels: Mapping[str, str]) -> dict[str, str]:
+        """The labels with the way to draft as it is known, and as methods are spelled."""
+        names = self.settings.labels
+        drafting = self._drafting.get(self._model_in(labels), set())
+        # Engines that no label tells apart and that draft in several ways have no way to name.
+        values = next(iter(drafting)) if len(drafting) == 1 else (self.method, "")
+        known = zip((names.spec_method, names.spec_verification), values, strict=True)
+        meant = {name: text for name, text in known if text} | dict(labels)
+        if method := meant.get(names.spec_method):
+            meant[names.spec_method] = spelled(method, self.settings) or method
+        return meant
+
+    @cached_property
+    def several_spellings(self) -> frozenset[Labels]:
+        """Models whose targets name, or named, one way to draft in several ways."""
+        found, last = dict[Labels, set[Labels]](), Function("last_over_time", Raw(GENERATION_TOKENS, self.looks_back))
+        for series in self.client.query(promql_of(over_level("max", last), self._scope(Level.MODEL)), self.at):
+            found.setdefault(self._model_in(self._meant(series.labels)), set()).add(self._model_in(series.labels))
+        return frozenset(model for model, written in found.items() if len(written) > 1)
 
     @cached_property
     def _drafting(self) -> dict[Labels, set[tuple[str, str]]]:

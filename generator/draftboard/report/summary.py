@@ -96,11 +96,11 @@ def of_range(source: Recorded, settings: Settings, *, at: float, progress: Progr
         blended = dict.fromkeys(plain_among(client, settings, at, since=since), MIXED)
         for one in separated(client, settings, at, source.model, since=since):
             blended[one.model] = one.says
+        gpus = [number for rows in found.values() for number in rows.pop(_GPUS, {}).values()]
+        moments = [moment for rows in found.values() if (moment := Moment(settings, rows)).models]
+        if not moments:
+            raise no_records(client, settings, source.model, span, at)
         url = client.url
-    gpus = [number for rows in found.values() for number in rows.pop(_GPUS, {}).values()]
-    moments = [moment for rows in found.values() if (moment := Moment(settings, rows)).models]
-    if not moments:
-        raise no_records(url, source.model, span)
     models = sorted({model for moment in moments for model in moment.models}, key=sorted)
     parts = {model: list(_parts(model, moments, blended.get(model))) for model in models}
     return Summary(

@@ -150,10 +150,21 @@ def _of_ranges(case: Case, expected: Expectation, chosen: Choice, advised: Choic
             f"It pays while a decode step takes less time than {tokens:.2f} plain ones",
             *(f"The range is wide: {why}" for why in expected.wider),
             *((why,) if why else ()),
-            *((f"To settle it, {SETTLES}",) if says is Ruling.UNCLEAR else ()),
+            *((_settling(case),) if says is Ruling.UNCLEAR else ()),
         ),
         basis=expected.basis,
         headline=headline(says, speedup, expected.basis),
+    )
+
+
+def _settling(case: Case) -> str:
+    """What narrows an assumed range: to run a baseline, or to wait for the one that runs."""
+    if not case.baselines:
+        return f"To settle it, {SETTLES}"
+    sample = case.settings.dialect.sample
+    return (
+        f"A baseline runs, and measures it once both have {case.settings.traffic.to_compare(sample):,.0f} {sample} "
+        "finished in a window, of like lengths and at like load"
     )
 
 
