@@ -68,7 +68,7 @@ def test_links_renamed_labels_and_additions_are_expanded(promtool: Path, tmp_pat
         {
             "summary": f"A vLLM server does not answer: {who}",
             "description": f"{who} does not answer scrapes. Its requests fail, or other servers answer them later.",
-            "runbook_url": "https://r.example/VLLMTargetDown.md",
+            "runbook_url": "https://r.example/VLLMTargetDown.md?HOST=gpu%2F1+a%26b",
             "dashboard_url": "https://g.example/d/draftboard-latency?var-service=vllm&var-pod=gpu%2F1+a%26b&var-region=eu",
             "command": "promtool query instant https://p.example "
             """'target:vllm_up:bool{region="eu",service="vllm",pod="gpu/1 a&b"}'""",

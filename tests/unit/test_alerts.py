@@ -103,7 +103,11 @@ def test_a_rule_waits_a_minute_to_an_hour_and_shows_its_value(
         assert re.search(r"\{\{ \$value \| (humanize\w*|printf .+) \}\}", description)
     named = set(re.findall(r"\$labels\.(\w+)", "".join(rule["annotations"].values())))
     assert named <= {*alert.level.labels(settings), *alert.signal.by}
-    assert rule["annotations"]["runbook_url"] == f"{settings.links.runbooks}/{alert.name}.md"
+    link, _, query = rule["annotations"]["runbook_url"].partition("{{")
+    assert link == f"{settings.links.runbooks}/{alert.name}.md"
+    placeholders = {"MODEL": settings.labels.model_name, "HOST": settings.labels.instance}
+    filled_in = [name for name, label in placeholders.items() if label in alert.level.labels(settings)]
+    assert re.findall(r"(\w+)=\{\{", query) == filled_in
 
 
 @of_every_alert
@@ -199,7 +203,7 @@ def test_labels_and_annotations_of_all_alerts_lie_under_those_of_one() -> None:
         "runbook_url": "https://w",
     }
     assert other["annotations"]["desk"] == "a"
-    assert other["annotations"]["runbook_url"].endswith("/VLLMPreemptions.md")
+    assert other["annotations"]["runbook_url"].startswith(f"{Settings().links.runbooks}/VLLMPreemptions.md")
 
 
 def test_a_disabled_alert_leaves_no_rule_runbook_row_or_link() -> None:

@@ -32,13 +32,14 @@ def annotations(alert: Alert, settings: Settings, *, by_grafana: bool = False) -
         }
     )
     parts = {
-        name: str(vars(module)[name]) for name in ("about", "who", "value", "beside", "variables", "query", "model")
+        name: str(vars(module)[name])
+        for name in ("about", "who", "value", "beside", "variables", "query", "model", "of_placeholders")
     }
     promtool = next(iter(platforms(settings.runbooks).values())).run("promtool")
     made = {
         "summary": alert.summary.removesuffix(".") + parts["about"],
         "description": filled(alert.description, alert.name, settings, **parts),
-        "runbook_url": f"{settings.links.runbooks}/{alert.name}.md",
+        "runbook_url": f"{settings.links.runbooks}/{alert.name}.md{parts['of_placeholders']}",
         "command": f"{promtool} query instant {settings.runbooks.prometheus} '{parts['query']}'",
     }
     if alert.explained:

@@ -71,5 +71,8 @@ def on_post_build(config: MkDocsConfig) -> None:
         folder = Path(config.site_dir) / page
         folder.mkdir()
         to = f"../{folder.stem}.html"
-        text = f'<meta http-equiv="refresh" content="0; url={to}"><a href="{to}">{folder.stem}</a>\n'
+        text = f"""<script>location.replace("{to}" + location.search)</script>
+<noscript><meta http-equiv="refresh" content="0; url={to}"></noscript>
+<a href="{to}">{folder.stem}</a>
+"""
         (folder / "index.html").write_text(text, encoding="utf-8")
