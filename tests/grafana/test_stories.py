@@ -30,36 +30,34 @@ class Expected(NamedTuple):
 WELL = "All models nothing to do"
 STORIES_TOLD = {
     "six": Expected(
-        r"All models nothing is wrong DeepSeek-V3.1 mtp six K 1 -> 2 gains 1\d%",
+        r"DeepSeek-V3.1 mtp six could be faster K 1 -> 2 gains at least 1\d%",
         (("pays", "Qwen2.5-72B-Instruct", "keep"), ("pays", "Llama-3.3-70B-Instruct", "keep")),
     ),
     "sixbad": Expected(
-        r"phi-4 eagle3 sixbad costs more for 4\d minutes next step look at what changed",
-        (("costs more", "phi-4", "look at what changed"),),
+        r"phi-4 eagle3 sixbad costs more for 4\d minutes next step what changed\?",
+        (("costs more", "phi-4", "what changed?"),),
     ),
     "onedown": Expected(
-        r"Llama-3.1-8B-Instruct eagle3 onedown servers down for 2\d minutes next step restart what is down",
-        (("servers down", "Llama-3.1-8B-Instruct", "restart what is down"),),
+        r"Llama-3.1-8B-Instruct eagle3 onedown servers down "
+        r"1 of 2 down, for 2\d minutes next step restart what is down",
+        (("servers down", "Llama-3.1-8B-Instruct", "restart 1 of 2"),),
     ),
     "half": Expected(
-        r"\S+ eagle3 half servers down for \d minutes next step restart what is down",
-        (
-            ("servers down", "Llama-4-Maverick", "restart what is down"),
-            ("servers down", "Qwen3-235B-A22B", "restart what is down"),
-        ),
+        r"\S+ eagle3 half servers down 3 of 6 down, for \d minutes next step restart what is down",
+        (("servers down", "Llama-4-Maverick", "restart 3 of 6"), ("servers down", "Qwen3-235B-A22B", "restart 3 of 6")),
     ),
     "overload": Expected(
-        r"command-a-03-2025 eagle3 overload users wait for 3\d minutes next step add engines, or admit less",
-        (("users wait", "command-a-03-2025", "add engines, or admit less"),),
+        r"command-a-03-2025 eagle3 overload users wait for 3\d minutes next step add engines",
+        (("users wait", "command-a-03-2025", "add engines"),),
     ),
     "klong": Expected(
-        r"All models nothing is wrong \S+ eagle3 klong K 8 -> 2 gains 1\d%",
-        (("gain not measured", "Llama-3.1-70B", r"K 8 -> 2: +19 %"),),
+        r"\S+ eagle3 klong could be faster K 8 -> 2 gains at least 1\d%",
+        (("gain unknown", "Llama-3.1-70B", r"K 8 -> 2: +19 %"),),
     ),
     "idle": Expected(WELL, ()),
     "ab": Expected(
-        r"DeepSeek-R1-\S+ draft_model small ab costs more for 1 hour next step draft less, or turn it off",
-        (("costs more", "DeepSeek-R1-Distill-Llama-70B", "draft less, or turn it off"),),
+        r"DeepSeek-R1-\S+ draft_model small ab costs more for 1 hour next step draft less",
+        (("costs more", "DeepSeek-R1-Distill-Llama-70B", "draft less"),),
     ),
     "forty": Expected(
         r"model-(12|26) eagle3 forty down for 1\d minutes next step restart it",

@@ -30,6 +30,9 @@ _NUMBER, _AGE, _LABEL = 7, 10, 11  # Letters of a usual number with its unit, of
 # Of labels with longer or shorter values, or with longer heads.
 _LETTERS_OF = {"slo": 21, "instance": 18, "engine": 4, "kv_cache_max_concurrency": 28, _DRAFTS: 12}
 _MODEL = 120
+NARROW = 84
+"""Least width of a name, where several columns of words fit a phone."""
+_NARROW_STATE, _NARROW_TEXT = 72, 120  # Of a word of eight letters; of a step such as "restart 3 of 6".
 
 
 def of_model(expr: str, scope: Scope) -> str:
@@ -120,14 +123,14 @@ def _is_worse_above(signal: Signal) -> bool:
 
 
 def of_labels(
-    heads: Mapping[str, str], link: Sequence[dict[str, Any]], pages: Mapping[str, str]
+    heads: Mapping[str, str], link: Sequence[dict[str, Any]], pages: Mapping[str, str], least: int = _MODEL
 ) -> list[dict[str, Any]]:
     """Columns of labels: an absent one is empty, and the model's name has the link; helpers are hidden."""
     helpers = (_LINK, leads.PAGE) if pages else (_LINK,)
     first = next(iter(heads))
     return [
         fields.TEXT_AS_IT_IS,
-        override("byName", heads[first], links=link, custom_minWidth=_MODEL, custom_wrapText=True),
+        override("byName", heads[first], links=link, custom_minWidth=least, custom_wrapText=True),
         *label_widths({label: head for label, head in heads.items() if label != first}),
         *(override("byName", helper, custom_hideFrom=_NOWHERE, custom_hidden=True) for helper in helpers),
     ]
@@ -159,9 +162,13 @@ def of_signal(
     *,
     filled: bool = False,
     plain: bool = False,
+    narrow: bool = False,
     links: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """A column shows values as its signal does: with the colour as background, or in the text."""
+    """A column shows values as its signal does: with the colour as background, or in the text.
+
+    A narrow one of words breaks them on a phone, and elsewhere takes what room is left.
+    """
     shown, head = fields.defaults(signal, settings, fields.IN_CELLS), heading(signal, settings)
     coloured = fields.has_steps(signal, settings) and not plain
     if filled:
@@ -179,9 +186,13 @@ def of_signal(
         properties["links"] = links
     if signal.unit is Unit.CODE:
         properties["custom_align"] = "center" if filled else "left"
-    if signal in TEXTS:
+    if signal in TEXTS or (narrow and signal.codes):
         properties["custom_wrapText"] = True
-    return override("byName", head, custom_cellOptions=cell, custom_width=_width(signal, head), **properties)
+    if narrow and signal.codes:
+        properties["custom_minWidth"] = _NARROW_TEXT if signal in TEXTS else _NARROW_STATE
+    else:
+        properties["custom_width"] = _width(signal, head)
+    return override("byName", head, custom_cellOptions=cell, **properties)
 
 
 def fields_of(signals: Mapping[str, Signal], pages: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

@@ -20,6 +20,8 @@ from draftboard.signals.traffic import drafts, generation_tokens
 
 RANK = "Health"
 """Label that holds the rank at the end of the time range; with a capital, so that Prometheus sorts by it."""
+BASIS = "basis"
+"""Label that says whether a value was measured, or is expected at least."""
 LONGEST_SERIES = 2_000
 """Characters of a chart's query, without what its panel adds."""
 EVERY = 1000
@@ -91,6 +93,16 @@ class Lines:
         # Where no model has a value, the chart says so; a query too long to read twice draws its axes.
         some = ordered(promql.binary(none, "and", values, "on ()"))
         return some if len(some) < LONGEST_SERIES else ordered(none)
+
+    def of_either(self, measured: Signal, expected: Signal, scope: Scope) -> str:
+        """What was measured of the first models lately; of those without a measurement, what is expected at least."""
+        chosen, match = _latest(measured, scope.at_end()), f"on ({', '.join(scope.labels)})"
+        either = (
+            label_replace(promql.binary(promql_of(one, scope), how, chosen, match), BASIS, f"({words})", "", "")
+            for one, how, words in ((measured, "and", "measured"), (expected, "unless", "at least"))
+        )
+        ranks = self._ranking_of_models(scope.at_end()).value
+        return _in_order(promql.first_of(*either), scope, _COUNT, ranks)
 
     def of_one(self, signal: Signal, scope: Scope) -> str:
         """All lines of the first model alone; of positions the first ones."""

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
 from typing import NamedTuple
 
 from draftboard.dashboards.labels import label_join, label_replace
 from draftboard.expr import promql
 from draftboard.expr.scope import Scope
 from draftboard.expr.to_promql import promql_of
-from draftboard.signals import Signal, economics, next_steps, overview, users
+from draftboard.signals import Signal, economics, next_steps, overview, states, users
 from draftboard.signals.health import health
 from draftboard.signals.next_steps import next_gain
 
-_GAIN, _LOW, _HIGH = "gain", "low", "high"
+_LOW, _HIGH, _STATE, _OF = "low", "high", "state", "of"
 
 
 class Text(NamedTuple):
@@ -25,21 +24,32 @@ class Text(NamedTuple):
 
 
 def _next_step(scope: Scope) -> str:
-    """Its code, which the column has words for; where nothing is urgent and another K gains, that K and its gain."""
+    """Its code, which the column has words for.
+
+    Of what is partly down how many to restart; where nothing is urgent and another K gains, that K and its gain.
+    """
     # Health, which is joined last, knows the selected variants.
     every = replace(scope, every_variant=True)
-    ignored = f"ignoring ({', '.join((*next_gain.by, _GAIN, _NEXT))})"
+    ignored = f"ignoring ({', '.join((*next_gain.by, _STATE, _OF, _NEXT))})"
     urgent, otherwise = (_in_label(_NEXT, promql_of(part, every)) for part in (next_steps.urgent, next_steps.otherwise))
-    if next_gain.exists(scope.settings):
-        otherwise = promql.binary(_change(every), "or", otherwise, ignored)
-    first = promql.binary(urgent, "or", otherwise, ignored)
+    change = [_change(every)] if next_gain.exists(scope.settings) else []
+    first = promql.first_of(partly_down(every, _NEXT, "restart $1"), urgent, *change, otherwise, matching=ignored)
     return promql.binary(first, "and", promql_of(health, scope), ignored)
+
+
+def partly_down(scope: Scope, label: str, text: str) -> str:
+    """Models of which some engines are down, with a text in a label, whose `$1` is such as "3 of 6"."""
+    by_state = states.engines_by_state
+    down, every = (promql_of(one, scope) for one in (by_state.where(_STATE, "down"), by_state.sum(_STATE)))
+    part = _in_label(_OF, promql.binary(every, ">", down, f"ignoring ({_STATE})"))
+    both = promql.binary(_in_label(label, down), "*", part, f"ignoring ({_STATE}, {_OF}, {label}) group_left ({_OF})")
+    return label_replace(label_join(both, label, " of ", label, _OF), label, text, label, "(.*)")
 
 
 def _change(scope: Scope) -> str:
     """Where another K gains: from which K to which, and the gain in percent."""
     percent = promql.call("round", promql.binary("100", "*", promql_of(next_gain, scope)))
-    gains = label_join(_in_label(_GAIN, promql.binary(percent, ">", "0")), _NEXT, ";", *next_gain.by, _GAIN)
+    gains = label_join(_in_label(_NEXT, promql.binary(percent, ">", "0")), _NEXT, ";", *next_gain.by, _NEXT)
     return label_replace(gains, _NEXT, "K $1 -> $2: +$3 %", _NEXT, "(.*);(.*);(.*)")
 
 
@@ -50,8 +60,7 @@ def _speedup(scope: Scope) -> str:
         known.append(_hundredths(_TIMES, users.measured_speedup, scope))
     if economics.expected_speedup_low.exists(scope.settings):
         known.append(_range(scope))
-    ignored = f"ignoring ({_LOW}, {_HIGH}, {_TIMES})"
-    return reduce(lambda measured, expected: promql.binary(measured, "or", expected, ignored), known)
+    return promql.first_of(*known, matching=f"ignoring ({_LOW}, {_HIGH}, {_TIMES})")
 
 
 def _range(scope: Scope) -> str:
@@ -77,5 +86,5 @@ def _in_label(label: str, expr: str) -> str:
 
 
 _NEXT, _TIMES = "next", "times"
-TEXTS = {next_steps.next_step: Text(_NEXT, _next_step, 27), overview.speedup: Text(_TIMES, _speedup, 12)}
+TEXTS = {next_steps.next_step: Text(_NEXT, _next_step, 21), overview.speedup: Text(_TIMES, _speedup, 12)}
 """Of records, which alone know them."""

@@ -57,9 +57,9 @@ def binary(left: str, operator: str, right: str, matching: str = "") -> Compound
     return Compound(f"{left}\n{middle} {right}")
 
 
-def first_of(*alternatives: str) -> str:
+def first_of(*alternatives: str, matching: str = "") -> str:
     """`a or b or ...`: each series comes from the first alternative that has it."""
-    joined = "\nor ".join(map(_operand, alternatives))
+    joined = f"\nor {matching} ".replace("  ", " ").join(map(_operand, alternatives))
     return Compound(joined) if len(alternatives) > 1 else alternatives[0]
 
 

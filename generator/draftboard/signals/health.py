@@ -91,7 +91,7 @@ HEALTH = Decision(
         "silent": Choice(Code(15, "no vLLM metrics", Status.ODD), STATES.any_of(state, "silent")),
         "pays": Choice(Code(16, "pays", Status.GOOD), verdict_is("pays", "faster"), possible=_A_MODEL),
         "above": Choice(Code(17, "above break-even", Status.GOOD), fleet.pays_at_any_cost, possible=_AN_ENGINE),
-        "not measured": Choice(Code(22, "gain not measured", Status.QUIET), If(_A_MODEL, unclear, fleet.judged_margin)),
+        "not measured": Choice(Code(22, "gain unknown", Status.QUIET), If(_A_MODEL, unclear, fleet.judged_margin)),
         # Too few drafts are no reason to look for drafts. The verdict follows the state by an evaluation.
         "few drafts": Choice(
             Code(18, "few drafts", Status.QUIET),
@@ -99,8 +99,8 @@ HEALTH = Decision(
         ),
         "not drafting": Choice(Code(12, "not drafting", Status.STUCK), STATES.any_of(state, "not drafting")),
         "idle": Choice(Code(19, "idle", Status.QUIET), STATES.any_of(state, "idle")),
-        "off": Choice(Code(20, "off", Status.OFF), STATES.any_of(state, "off")),
-        "starting": Choice(Code(21, "starting", Status.STARTING), STATES.any_of(state, "starting")),
+        "off": Choice(Code(20, "off", Status.QUIET), STATES.any_of(state, "off")),
+        "starting": Choice(Code(21, "starting", Status.QUIET), STATES.any_of(state, "starting")),
     }
 )
 WELL = HEALTH["pays"].value
@@ -114,8 +114,8 @@ health = Signal(
     action="Act on red and amber, from the top.",
     note=f"From the worst: {', '.join(code.says for code in HEALTH.codes)}. Servers down: some do not answer. Users "
     "wait: a new request queues longer than thresholds.queue_wait. Critical alert, warning: an alert fires whose cause "
-    "no other health names. Unclear: counters or measurements contradict each other, or are incomplete. Gain not "
-    "measured: nobody measured what a step costs, and by published costs it may pay or not.",
+    "no other health names. Unclear: counters or measurements contradict each other, or are incomplete. Gain "
+    "unknown: nobody measured what a step costs, and by published costs it may pay or not.",
     unit=Unit.CODE,
     expr=HEALTH.expr,
     record="vllm_health:enum_rate{window}",

@@ -1,6 +1,7 @@
 """What to do first about each model: about its servers, its users or its counters, and else about K."""
 
 from dataclasses import replace
+from functools import reduce
 
 from draftboard.expr.nodes import LEVEL, Carrying, CountValues, Expr, first_of, ignoring, merged, on
 from draftboard.expr.scope import Level
@@ -12,33 +13,35 @@ from draftboard.signals.signal import Code, Signal, Unit
 _HEALTH = health.health.at(Level.MODEL)
 _ABOVE_ADVICE = 20
 """What is added to the code of a health that says by itself what to do: codes of advice are lower."""
-_URGENT = first_of(
-    HEALTH["costs more"].value > _HEALTH,
-    HEALTH.any_of(_HEALTH, "no drafter", "not drafting"),
-    (HEALTH["unclear"].value <= _HEALTH) <= HEALTH["silent"].value,
-)
+_ADVISED = ("costs more", "warning", "about even")
+"""What is wrong, and has its advice from the figures of speculation where these give one."""
+_URGENT = reduce(lambda found, row: found.combined("!=", HEALTH[row].value), _ADVISED, HEALTH["pays"].value > _HEALTH)
 urgent = _URGENT + _ABOVE_ADVICE
 """Of servers, users and counters: before any advice on K."""
 _SAYS = {
     "gone": "bring it back",
     "down": "restart it",
     "servers down": "restart what is down",
-    "stuck": "restart what is stuck",
-    "requests fail": "read its servers' logs",
-    "users wait": "add engines, or admit less",
-    "critical": "open the alert's runbook",
-    "no drafter": "restore its drafter",
-    "warning": "open the alert's runbook",
-    "not drafting": "see why it does not draft",
+    "stuck": "restart stuck",
+    "requests fail": "read its logs",
+    "users wait": "add engines",
+    "critical": "open runbook",
+    "no drafter": "restore drafter",
+    "warning": "open runbook",
+    "not drafting": "check K, method",
     "unclear": "run draftboard doctor",
     "silent": "run draftboard doctor",
 }
 _BRIEFLY = {
-    "slower": "draft less, or turn it off",
-    "off": "stop, or change the drafter",
-    "adaptive": "none: it is adaptive",
+    "slower": "draft less",
+    "off": "turn it off",
+    "adaptive": "none: adaptive",
+    "workload": "what changed?",
+    "unfit": "change drafter",
+    "drafter": "check drafter",
+    "measure": "run a baseline",
 }
-"""Advice whose words are longer than a cell of a table."""
+"""Advice whose words are longer than a cell of a table on a phone, or no step."""
 _ADVICE = tuple(
     replace(choice.code, says=_BRIEFLY.get(row, choice.code.says)) for row, choice in ADVICE.choices.items()
 )

@@ -4,6 +4,7 @@ from draftboard.dashboards.page import Page, row
 from draftboard.dashboards.panels import (
     bar_chart,
     firing_alerts,
+    measured_or_expected,
     needs_first,
     table,
     timeline,
@@ -29,6 +30,7 @@ from draftboard.signals import (
     requests,
     states,
     traffic,
+    users,
 )
 from draftboard.status import Status
 
@@ -52,6 +54,7 @@ PAGE = Page(
                 *(requests.requests_waiting, traffic.generation_tokens),
                 worst=(health.health, traffic.generation_tokens),
                 leading=(health.health, health.health_age),
+                beside_name=(next_steps.next_step,),
                 filled=(health.health,),
                 plain=(acceptance.acceptance,),  # Its bands do not compare drafters.
                 height=10,
@@ -63,7 +66,7 @@ PAGE = Page(
         ),
         row(
             "What do users get, and what does it cost?",
-            together(overview.speedup, width=16, legend=True),
+            measured_or_expected(overview.speedup, users.measured_speedup, economics.expected_speedup_low, width=16),
             bar_chart(depth.survival, width=8),
             *(
                 together(signal, width=6)

@@ -6,9 +6,9 @@ from typing import Any
 
 from draftboard.dashboards import fields, lines
 from draftboard.dashboards.context import Context, legend
-from draftboard.dashboards.grafana import GRAFANA, override, query
+from draftboard.dashboards.grafana import override, query
 from draftboard.dashboards.panels.panel import Built, Panel, Queries, kind, queries
-from draftboard.dashboards.transformations import SHORT_NAMES
+from draftboard.dashboards.transformations import NAMES_WITH_BASIS, SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Level, Signal
@@ -46,13 +46,29 @@ def together(
     context: Context, signal: Signal, *, width: int, legend: bool = False, zones: Collection[Status] = fields.ZONES
 ) -> Built:
     """A signal of the worst models, the same ones in all such panels of a page, of which one has the legend."""
-    level, calcs = Level.MODEL, {"calcs": ["lastNotNull"], "displayMode": "table", "placement": "right"}
-    look = {
-        "legend": {"showLegend": legend} | (calcs if legend else {}),
-        "tooltip": GRAFANA["timeseries"]["options"]["tooltip"],
-    }
-    queried = queries(context, partial(_line, context, level, None), signal)
-    return _graph(queried, signal, level, zones=zones, options=look, width_of_lines=2, size=(width, 8))
+    look = _LEGEND_OF_ALL if legend else {"legend": {"showLegend": False}}
+    queried = queries(context, partial(_line, context, Level.MODEL, None), signal)
+    return _graph(queried, signal, Level.MODEL, zones=zones, options=look, width_of_lines=2, size=(width, 8))
+
+
+# Without values: Grafana would show the last one of what is gone as if it were there.
+_LEGEND_OF_ALL = {"legend": {"showLegend": True, "calcs": [], "displayMode": "list", "placement": "right"}}
+
+
+@kind
+def measured_or_expected(context: Context, signal: Signal, measured: Signal, expected: Signal, *, width: int) -> Built:
+    """A signal of the worst models: measured or, of those that are not, expected at least; its legend says which.
+
+    A model has one of both over the whole graph, so that no line jumps where a measurement pauses.
+    """
+    if not all(map(context.exists, (measured, expected))):
+        return together(signal, width=width, legend=True).build(context)
+    queried = queries(
+        context, lambda _: context.lines.of_either(measured, expected, context.scope(Level.MODEL)), signal
+    )
+    return _graph(
+        queried, signal, Level.MODEL, options=_LEGEND_OF_ALL, width_of_lines=2, size=(width, 8), basis=lines.BASIS
+    )
 
 
 def _line(context: Context, level: Level, worst: Signal | None, signal: Signal) -> str:
@@ -131,6 +147,7 @@ def _graph(
     empty: str = "",
     size: tuple[int, int] = (12, 8),
     width_of_lines: int = 1,
+    basis: str = "",
     **rest: Any,  # noqa: ANN401  (those of `Queries.panel`)
 ) -> Built:
     """Lines of a signal, with the zones of its bands behind them."""
@@ -140,12 +157,12 @@ def _graph(
     return queried.panel(
         "timeseries",
         fields=fields.of_lines(signal, settings, zones) | ({"noValue": empty} if empty else {}),
-        targets=queried.targets(legend=context.legend(level, *signal.by)),
+        targets=queried.targets(legend=context.legend(level, *signal.by) + (f" {{{{{basis}}}}}" if basis else "")),
         style=style | {"lineWidth": width_of_lines} | ({"thresholdsStyle": {"mode": "area"}} if zoned else {}),
         links=context.series_links(signal, level),
         size=size,
         overrides=fields.colours_of(signal),
-        transformations=[SHORT_NAMES],
+        transformations=[NAMES_WITH_BASIS if basis else SHORT_NAMES],
         **rest,
     )
 

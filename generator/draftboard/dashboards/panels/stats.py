@@ -128,7 +128,7 @@ def _tile_of_each_model(context: Context, signal: Signal) -> str:
 
 @kind
 def not_on_the_wall(context: Context, *, width: int) -> Built:
-    """How many models a wall has no room for: those that need somebody, and those that are well."""
+    """How many models a wall has no room for: those that need somebody, those that pay, and those without a verdict."""
     scope, settings = context.scope(Level.MODEL, instant=True), context.settings
     every = promql_of(health, scope)
     left_out = promql.binary(every, "unless", promql.call("bottomk", str(ON_A_WALL), lines.by_health(scope)))
@@ -139,8 +139,12 @@ def not_on_the_wall(context: Context, *, width: int) -> Built:
         return promql.first_of(promql.aggregate("count", (), chosen), zero)
 
     targets = [
-        query(counted("<"), "bad", legend="more need somebody", instant=True),
-        query(counted(">="), "well", legend="more are well", instant=True),
+        query(counted(operator), ref, legend=f"more {what}", instant=True)
+        for ref, operator, what in (
+            ("bad", "<", "need somebody"),
+            ("pay", "==", "pay"),
+            ("other", ">", "have no verdict"),
+        )
     ]
     steps = [{"color": "transparent", "value": None}, {"color": fields.COLOURS[Status.BAD], "value": 1}]
     bad = {"mode": "absolute", "steps": steps}

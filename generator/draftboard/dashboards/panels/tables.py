@@ -26,6 +26,7 @@ def table(
     worst: tuple[Signal, ...],
     filled: Collection[Signal] = (),
     leading: tuple[Signal, ...] = (),
+    beside_name: tuple[Signal, ...] = (),
     plain: Collection[Signal] = (),
     level: Level | None = None,
     height: int = 9,
@@ -33,7 +34,7 @@ def table(
 ) -> Built:
     """Latest values: a row for each model, engine or SLO, a column for each signal; each leads to what explains it.
 
-    `leading` columns stand before the labels: a phone shows those. `plain` ones have no colour.
+    `leading` columns stand before the name, others beside it: a phone shows those. `plain` ones have no colour.
     """
     own = tuple(dict.fromkeys(label for signal in signals for label in signal.by))
     scope, settings = context.scope(level or signals[0].levels[-1], instant=True), context.settings
@@ -42,14 +43,23 @@ def table(
     queried = queries(context, partial(columns.row, scope=scope, heads=tuple(heads), pages=pages), *signals)
     cells = [
         columns.of_signal(
-            *(one, settings), filled=one in filled, plain=one in plain, links=columns.links(context.lead(one, pages))
+            *(one, settings),
+            filled=one in filled,
+            plain=one in plain,
+            narrow=bool(beside_name) and one in (*leading, *beside_name),
+            links=columns.links(context.lead(one, pages)),
         )
         for _, one, _ in queried.shown
     ]
+    least = (columns.NARROW,) if beside_name else ()
     shown, hidden = columns.fields_of(queried.signals, pages)
     values = {shown[ref]: columns.heading(signal, settings) for ref, signal in queried.signals.items()}
-    first = {shown[ref]: values[shown[ref]] for ref, signal in queried.signals.items() if signal in leading}
-    titles = first | heads | values
+    name = dict(list(heads.items())[:1])
+    before, beside = (
+        {shown[ref]: values[shown[ref]] for ref, signal in queried.signals.items() if signal in some}
+        for some in (leading, beside_name)
+    )
+    titles = before | name | beside | heads | values
     return _table(
         queried,
         signals[0].empty,
@@ -57,7 +67,7 @@ def table(
         description=description,
         action=action,
         size=(GRID_WIDTH, height),
-        overrides=[*columns.of_labels(heads, columns.links(context.lead(health, pages)), pages), *cells],
+        overrides=[*columns.of_labels(heads, columns.links(context.lead(health, pages)), pages, *least), *cells],
         transformations=rows(titles, columns.worst_first(queried.signals, worst, best_first=best_first), hidden),
     )
 
