@@ -39,8 +39,8 @@ STORIES_TOLD = {
     ),
     "onedown": Expected(
         r"Llama-3.1-8B-Instruct eagle3 onedown servers down "
-        r"1 of 2 down, for 2\d minutes next step restart what is down",
-        (("servers down", "Llama-3.1-8B-Instruct", "restart 1 of 2"),),
+        r"2 of 4 down, for 2\d minutes next step restart what is down",
+        (("servers down", "Llama-3.1-8B-Instruct", "restart 2 of 4"),),
     ),
     "half": Expected(
         r"\S+ eagle3 half servers down 3 of 6 down, for \d minutes next step restart what is down",
