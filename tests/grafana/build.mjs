@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const STUBS = path.join(HERE, 'src/stubs');
-const BEFORE_LOGGERS = ['11.6', '12.0', '12.2'];
-const BEFORE_NEW_TABLE = ['11.6'];
+const BEFORE_LOGGERS = ['10.4', '11.6', '12.0', '12.2'];
+const BEFORE_NEW_TABLE = ['10.4', '11.6'];
 
 /** The folder with a version's node_modules. */
 export const packagesOf = (version) => (version ? path.join(HERE, 'versions', version) : HERE);
@@ -61,7 +61,7 @@ function packages(version) {
           return { path: path.join(packagesOf(version), 'node_modules/@grafana/ui/dist/cjs', file) };
         });
       }
-      build.onResolve({ filter: /^@grafana\/schema\/dist\// }, ended(build));
+      build.onResolve({ filter: /^(@grafana\/schema|systemjs)\/dist\// }, ended(build));
       build.onResolve({ filter: /^[^./]/ }, own(build));
     },
   };

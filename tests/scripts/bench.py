@@ -29,9 +29,10 @@ from draftboard.durations import Duration
 from draftboard.lab import openmetrics
 from draftboard.prometheus import Client, Promtool, Series, Server
 from draftboard.settings import Settings, load
+from scripts import bench_beside
 from support import grafana
 from support.fleets import LOOKBACK, Fleet, complete, read_beyond, scraped
-from support.opened import Cost, Query, Span, opened, queries, rate_interval, step_of, stretched
+from support.opened import Cost, Query, Span, opened, queries, stretched
 from support.rulefiles import groups, rules, series_in
 from support.waiting import until
 
@@ -62,20 +63,16 @@ Seconds end with the last response.
 
 {opening}
 The exponent is that of a power law from the smallest to the largest fleet: 0 means constant cost, 1 means cost
-proportional to the engines. A dashboard on records reads the records of five models in every fleet. Most of its samples
-are for annotations, which look back an hour at each point. Only `draftboard-fleet` shows single engines in its open
-rows. With {most} engines the slowest dashboard is `{slowest_page}`, {slowest_seconds:.2f} s.
+proportional to the engines. A dashboard on records reads the records of five models in every fleet. Only
+`draftboard-fleet` shows single engines in its open rows. With {most} engines the slowest dashboard is
+`{slowest_page}`, {slowest_seconds:.2f} s.
 
 ## Dashboards on raw series
 
 These are for a few engines without recording rules. The table has their samples over {shown}.
 
 {alone}
-The last line is for comparison: the 17 histogram queries of vLLM's own dashboard,
-`examples/observability/prometheus_grafana/grafana.json` of the repository vllm-project/vllm, for `llama-3-70b`, which
-has 3 in 10 of the engines. Its ten other queries read little.
-
-## Rules
+{beside}## Rules
 
 Prometheus evaluates all recording and alerting rules every minute. Their seconds are the sum of all groups, which
 Prometheus spreads over the interval.
@@ -115,28 +112,11 @@ class Measured:
     slowest: tuple[str, float]  # Rule, and its seconds.
     pages: dict[str, Cost]  # By uid, of records.
     standalone: dict[str, Cost]  # By uid, of raw series: counted over a stretch, not opened.
-    vllms: Cost  # Of vLLM's own page.
 
     @property
     def seconds(self) -> float:
         """An evaluation of all rules."""
         return sum(self.groups.values())
-
-
-def vllms_own(settings: Settings, model: str, shown: Duration) -> Iterator[Query]:
-    """What histograms cost on vLLM's own page: `examples/observability/prometheus_grafana/grafana.json`.
-
-    It shows one model at a time; a panel is half as wide as the page.
-    """
-    step = step_of(shown, 960, settings.rules.scrape_interval)
-    of = f'{{model_name="{model}"}}[{rate_interval(step, settings)}]'
-    for name in ("e2e_request_latency_seconds", "inter_token_latency_seconds", "time_to_first_token_seconds"):
-        for quantile in (0.99, 0.95, 0.9, 0.5):
-            expr = f"histogram_quantile({quantile}, sum by(le) (rate(vllm:{name}_bucket{of})))"
-            yield Query(name, expr, step)
-        yield Query(name, f"rate(vllm:{name}_sum{of})\n/\nrate(vllm:{name}_count{of})", step)
-    for name in ("request_prompt_tokens", "request_generation_tokens"):
-        yield Query(name, f"sum by(le) (increase(vllm:{name}_bucket{of}))", step)
 
 
 class Bench:
@@ -197,8 +177,6 @@ class Bench:
                     uid: stretched(http, self._queries(page), Span(end, STRETCH), self.shown)
                     for uid, page in self._standalone.items()
                 }
-                own = vllms_own(self.settings, "llama-3-70b", self.shown)
-                vllms = stretched(http, own, Span(end, STRETCH), self.shown)
             tell("opening the pages")
             quiet = Server(self._prometheus, folder / "prometheus", LOOKBACK)
             http = stack.enter_context(httpx.Client(base_url=stack.enter_context(quiet.running()), timeout=600))
@@ -208,7 +186,7 @@ class Bench:
             {name: median(one[name] for one in rounds) for name in rounds[0]} for rounds in zip(*timed, strict=True)
         )
         slowest = max(by_rule, key=by_rule.__getitem__)
-        return Measured(engines, servers, raw, records, by_group, (slowest, by_rule[slowest]), pages, standalone, vllms)
+        return Measured(engines, servers, raw, records, by_group, (slowest, by_rule[slowest]), pages, standalone)
 
     def _exprs(self) -> Iterator[str]:
         """Of all rules and of pages that read raw series."""
@@ -314,7 +292,7 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str, note: 
     interval = settings.rules.evaluation_interval
     sizes = [f"{one.engines} engines" for one in fleets]
     records = by_page(fleets, lambda one: one.pages)
-    raw = by_page(fleets, lambda one: one.standalone | {"vLLM's own, one model": one.vllms})
+    raw = by_page(fleets, lambda one: one.standalone)
     least, largest = fleets[0], fleets[-1]
 
     def added(fleet: Measured) -> float:
@@ -337,9 +315,7 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str, note: 
     alone = table(
         ["dashboard", *(f"samples, {size}" for size in sizes), "exponent"],
         (
-            [f"`{uid}`" if uid.startswith("draftboard") else uid]
-            + [f"{one.samples / 1e6:,.1f} M" for one in costs.values()]
-            + [f"{growth(costs):z.2f}"]
+            [f"`{uid}`"] + [f"{one.samples / 1e6:,.1f} M" for one in costs.values()] + [f"{growth(costs):z.2f}"]
             for uid, costs in raw.items()
         ),
     )
@@ -360,6 +336,7 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str, note: 
         shown=settings.dashboards.time_range,
         opening=opening,
         alone=alone,
+        beside=bench_beside.measured(),
         rules=rules,
         most=largest.engines,
         slowest_page=slowest_page,

@@ -16,8 +16,8 @@ from support import grafana
 SCREEN = 1920  # Pixels across, of which a panel shows one point each.
 _CONNECTIONS = 6
 """That a browser opens to one server at a time."""
-_ROUND = (15, 20, 30, 60, 120, 300, 600)
-"""Steps in seconds that Grafana rounds to, from the scrape interval up."""
+_ROUND = {12.5: 10, 17.5: 15, 25: 20, 45: 30, 90: 60, 210: 120, 450: 300, 750: 600, 1050: 900, 1500: 1200}
+"""Steps in seconds that Grafana rounds to, each up to the bound before it."""
 _VALUES = re.compile(r"label_values\((?P<series>.+), (?P<label>\w+)\)")
 
 
@@ -69,7 +69,7 @@ def queries(
 def step_of(shown: Duration, across: int, least: Duration) -> int:
     """Seconds between the points of a panel that is so many pixels wide."""
     exact = shown.seconds / across
-    return max(least.seconds, next((step for step in _ROUND if step >= exact), _ROUND[-1]))
+    return max(least.seconds, next((step for bound, step in _ROUND.items() if exact < bound), 1800))
 
 
 def rate_interval(step: int, settings: Settings) -> Duration:
@@ -118,11 +118,10 @@ def asked_of(http: httpx.Client, query: Query, span: Span) -> Cost:
 
 
 def stretched(http: httpx.Client, sent: Iterable[Query], stretch: Span, shown: Duration) -> Cost:
-    """Of a longer time than there is: what a stretch costs, as often as it is contained."""
+    """Of a longer time than there is: what a stretch or a longer step costs, as often as it is contained."""
     total = Cost()
     for query in sent:
-        one = asked_of(http, query, stretch)
-        total += Cost(
-            one.samples * (shown.seconds / stretch.length.seconds if query.step else 1), one.peak, one.seconds
-        )
+        length = Duration(max(stretch.length.seconds, query.step))
+        one = asked_of(http, query, Span(stretch.end, length))
+        total += Cost(one.samples * (shown.seconds / length.seconds if query.step else 1), one.peak, one.seconds)
     return total

@@ -1,5 +1,6 @@
 // The page that the browser opens: it shows one dashboard, and tells what it shows.
 import './boot';
+import 'uplot/dist/uPlot.min.css'; // Before 11 Grafana's app has it, and not its packages.
 import { ThemeContext } from '@grafana/data';
 import { sceneUtils, type EmbeddedScene, type SceneObject } from '@grafana/scenes';
 import { GlobalStyles, PortalContainer } from '@grafana/ui';
