@@ -97,8 +97,8 @@ def test_the_overview_says_of_each_model_what_is_wrong_and_what_to_do_the_worst_
         shown = [tuple(row[head.index(name)] for name in ("Health", "Model", "Next step")) for row in rows]
         assert shown[:4] == [
             ("down", "granite-3.3-8b-instruct", "restart it"),
-            ("servers down", "gpt-oss-120b", "restart what is down"),
-            ("costs more", "Qwen3-32B", "the drafter does not fit"),
+            ("servers down", "gpt-oss-120b", "restart 1 of 2"),
+            ("costs more", "Qwen3-32B", "change drafter"),
             ("costs more", "gemma-3-27b-it", "K 3 -> 1: +16 %"),
         ]
 
