@@ -24,8 +24,10 @@ PAST = Duration(420)
 PACE = 10
 EVALUATED = "evaluated"
 """Record of when the last evaluation that is over began."""
-POINT = Duration(120)
-"""All points of a graph cost alike: one is enough."""
+POINT = Duration(1)
+"""All points of a graph cost alike: one is enough, and of records that have just begun there is no other."""
+STRETCH = Duration(120)
+"""Of what is read over all that is shown."""
 
 
 @contextmanager
@@ -59,7 +61,7 @@ def samples(http: httpx.Client, page: grafana.Json, settings: Settings, fleet: F
 
 def of_vllm(http: httpx.Client, settings: Settings, fleet: Fleet, shown: Duration) -> float:
     """That it reads when vLLM's own overview is opened."""
-    sent = vllm_overview(settings, fleet.job, shown, POINT)
+    sent = vllm_overview(settings, fleet.job, shown, STRETCH)
     return stretched(http, sent, Span(time.time(), POINT), shown).samples
 
 

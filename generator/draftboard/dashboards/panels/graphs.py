@@ -96,10 +96,13 @@ def failures(*signals: Signal, width: int = 12) -> tuple[Panel, ...]:
 
 
 @kind
-def ranges(context: Context, latency: Latency, *, width: int = 8) -> Built:
-    """A latency of all that is selected: its exact mean, and of each percentile the bucket that holds it, as a band."""
-    queried = queries(context, context.promql(Level.FLEET), *latency.together)
-    mean, names = latency.together[0], dict(zip(latency.together, _names(latency), strict=True))
+def ranges(context: Context, latency: Latency, *, width: int = 8, least: int = 50) -> Built:
+    """A latency of all that is selected: its exact mean, and as a band the bucket of each percentile from `least` up."""
+    names = dict(zip(latency.together, _names(latency), strict=True))
+    percents = [percent for percent, *_ in latency.ranges if percent >= least]
+    drawn = {"mean"}.union(*((_lower(percent), f"P{percent}") for percent in percents))
+    mean, *bounds = (one for one, name in names.items() if name in drawn)
+    queried = queries(context, context.promql(Level.FLEET), mean, *bounds)
     return queried.panel(
         "timeseries",
         fields=fields.of_lines(mean, context.settings),
@@ -109,7 +112,7 @@ def ranges(context: Context, latency: Latency, *, width: int = 8) -> Built:
         "holds it.",
         action=mean.action,
         size=(width, 9),
-        overrides=[look for percent, *_ in latency.ranges for look in _band(percent)] + [_MEAN_LINE],
+        overrides=[look for percent in percents for look in _band(percent)] + [_MEAN_LINE],
         exemplars=True,
     )
 
