@@ -97,7 +97,7 @@ def failures(*signals: Signal, width: int = 12) -> tuple[Panel, ...]:
 
 @kind
 def ranges(context: Context, latency: Latency, *, width: int = 8, least: int = 50) -> Built:
-    """A latency of all that is selected: its exact mean, and as a band the bucket of each percentile from `least` up."""
+    """A latency of all that is selected: its exact mean, and as bands the buckets of percentiles from `least` up."""
     names = dict(zip(latency.together, _names(latency), strict=True))
     percents = [percent for percent, *_ in latency.ranges if percent >= least]
     drawn = {"mean"}.union(*((_lower(percent), f"P{percent}") for percent in percents))
