@@ -25,6 +25,8 @@ class Expected(NamedTuple):
     """Of the first panel, a regular expression: who, what is wrong, for how long, and what to do."""
     rows: tuple[tuple[str, str, str], ...]
     """Of the table, from the top: health, model and next step."""
+    leads_to: str = ""
+    """The page to which a click on the first tile leads, on that model; none where nothing is to do."""
 
 
 WELL = "All models nothing to do"
@@ -32,36 +34,44 @@ STORIES_TOLD = {
     "six": Expected(
         r"DeepSeek-V3.1 mtp six could be faster K 1 -> 2 gains at least 1\d%",
         (("pays", "Qwen2.5-72B-Instruct", "keep"), ("pays", "Llama-3.3-70B-Instruct", "keep")),
+        "depth",
     ),
     "sixbad": Expected(
         r"phi-4 eagle3 sixbad costs more for 4\d minutes next step what changed\?",
         (("costs more", "phi-4", "what changed?"),),
+        "depth",
     ),
     "onedown": Expected(
         r"Llama-3.1-8B-Instruct eagle3 onedown servers down "
         r"2 of 4 down, for 2\d minutes next step restart what is down",
         (("servers down", "Llama-3.1-8B-Instruct", "restart 2 of 4"),),
+        "fleet",
     ),
     "half": Expected(
         r"\S+ eagle3 half servers down 3 of 6 down, for \d minutes next step restart what is down",
         (("servers down", "Llama-4-Maverick", "restart 3 of 6"), ("servers down", "Qwen3-235B-A22B", "restart 3 of 6")),
+        "fleet",
     ),
     "overload": Expected(
         r"command-a-03-2025 eagle3 overload users wait for 3\d minutes next step add engines",
         (("users wait", "command-a-03-2025", "add engines"),),
+        "capacity",
     ),
     "klong": Expected(
         r"\S+ eagle3 klong could be faster K 8 -> 2 gains at least 1\d%",
         (("gain unknown", "Llama-3.1-70B", r"K 8 -> 2: +19 %"),),
+        "depth",
     ),
     "idle": Expected(WELL, ()),
     "ab": Expected(
         r"DeepSeek-R1-\S+ draft_model small ab costs more for 1 hour next step draft less",
         (("costs more", "DeepSeek-R1-Distill-Llama-70B", "draft less"),),
+        "depth",
     ),
     "forty": Expected(
         r"model-(12|26) eagle3 forty down for 1\d minutes next step restart it",
         (("down", "model-12", "restart it"), ("down", "model-26", "restart it")),
+        "fleet",
     ),
     "nobody": Expected("Rules no rules are loaded: run draftboard doctor", ()),
 }
@@ -108,3 +118,15 @@ def test_the_table_begins_with_what_is_worst(story: str, told: dict[str, dict[in
     shown = [tuple(row[head.index(name)] for name in ("Health", "Model", "Next step")) for row in rows]
     expected = STORIES_TOLD[story].rows
     assert tuple(shown[: len(expected)]) == expected
+
+
+@pytest.mark.parametrize("story", STORIES_TOLD)
+def test_a_click_on_the_first_tile_leads_to_the_page_that_explains_it(
+    story: str, told: dict[str, dict[int, View]]
+) -> None:
+    view, wanted = told[story][WIDTHS[0]], STORIES_TOLD[story].leads_to
+    (panel,) = (panel for panel in view.panels if panel["title"] == "Needs somebody first")
+    fields = (field for frame in panel["frames"] for field in frame["fields"] if field["name"] != "Time")
+    leads = {href for field in fields for row in field["links"] or [] for href in row}
+    assert {page for href in leads for page in re.findall(r"^/d/(?:draftboard-)?(\w*)\?", href)} == ({wanted} - {""})
+    assert all(f"var-cluster={story}&" in href and not re.search(r"var-model_name=(&|$)", href) for href in leads)

@@ -13,8 +13,9 @@ from draftboard.signals.health import HEALTH, health
 PAGE = "page"
 """Label that holds the uid of the page that explains a model's health."""
 OF_EACH_ROW = (health, next_steps.next_step)
+OF_K = ("depth", "Up to which position are its drafts accepted?")
 _OF_FAMILIES = {
-    "speculation": ("depth", "Up to which position are its drafts accepted?"),
+    "speculation": OF_K,
     "requests": ("capacity", "How full is its KV cache, and do requests wait?"),
     "verdict": ("fleet", "Which of its engines needs somebody?"),
     "overview": ("compare", "How much does it gain against its baseline?"),

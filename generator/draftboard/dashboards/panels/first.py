@@ -53,7 +53,7 @@ def needs_first(context: Context, *, width: int) -> Built:
         "next": {"mappings": fields.mappings(next_step, settings, fields.PLAIN)},
         "gain": _NUMBER
         | {"unit": next_gain.unit.grafana, "decimals": next_gain.decimals}
-        | {"links": _link(*_of_gain(context), context)},
+        | {"links": _link(context.uids[leads.OF_K[0]], leads.OF_K[1], context)},
     }
     return Queries(context, (), ()).panel(
         "stat",
@@ -75,12 +75,6 @@ def _link(uid: str, question: str, context: Context) -> list[dict[str, Any]]:
     return leads.of_series(uid, question, context.scope(Level.MODEL).labels, context.settings)
 
 
-def _of_gain(context: Context) -> tuple[str, str]:
-    """The uid of the page that explains a gain, and its question."""
-    page, question = leads.of_signal(next_gain, context.page, context.uids)
-    return context.uids[page], question
-
-
 def _lines(context: Context) -> dict[str, tuple[str, str]]:
     """Query and legend of each line of the tile, by reference."""
     scope, legend = context.scope(Level.MODEL, instant=True), context.legend(Level.MODEL)
@@ -100,7 +94,7 @@ def _lines(context: Context) -> dict[str, tuple[str, str]]:
     if context.exists(next_gain):
         gain = promql_of(next_gain, scope)
         best = promql.binary(promql.call("topk", "1", gain), "unless", needing, "on ()")
-        faster = label_replace(promql.constant("103", best), leads.PAGE, _of_gain(context)[0], "", "")
+        faster = label_replace(promql.constant("103", best), leads.PAGE, context.uids[leads.OF_K[0]], "", "")
         of_next = of_worst(promql.binary(gain, "unless", promql_of(urgent, scope), "ignoring (k, next_k)"))
         worst_of_all = promql.first_of(worst_of_all, faster)
         well = promql.binary(well, "unless", _one("count", gain))
