@@ -31,10 +31,7 @@ ROOM = "the run's model is tiny, and so is its KV cache's use"
 EMPTY_BY_DEFAULT = {
     "Needs somebody first no_target": "the run has a target",
     **dict.fromkeys(
-        (
-            *(f"Needs somebody first {which}" for which in ("gain", "try")),
-            "model:vllm_spec_decode_next_gain:ratio_rate5m",
-        ),
+        ("Needs somebody first gain", "model:vllm_spec_decode_next_gain:ratio_rate5m"),
         "drafts of the run are often shorter than K",
     ),
     **dict.fromkeys(("Firing alerts alert_age", "annotation Firing alerts", "Alerts by severity"), NOT_LOADED),
