@@ -32,6 +32,7 @@ ELSEWHERE = {
     r"curl ": "needs the stack's vLLM: make test-stack-vllm",
     r"(PYTHONPATH=\S+ )?vllm serve": "needs vLLM: make test-vllm; its flags are examined",
     r"helm (install|upgrade) ": "needs a cluster: its objects are rendered in tests/docs/test_chart_commands.py",
+    r"sh deploy/kubernetes/without-helm.sh ": "needs a cluster: test_without_helm.py reads what it prints",
     r"cd deploy/kubernetes/chart": "the folder of the commands after it",
     r"kubectl ": "needs a cluster",
     r"(cp|rm|chmod|\$EDITOR) ": "changes files of a host",
