@@ -241,7 +241,7 @@ def test_a_model_can_be_asked_for_and_its_engines_told(demo_run: Replay) -> None
         assert engine.traffic.generation_tokens == pytest.approx(model.traffic.generation_tokens)
         # What is measured is of the model.
         assert engine.verdict.basis == (model.verdict.basis and "assumed")
-    with pytest.raises(DraftboardError, match=r"no vLLM series of ti\.y in the last 1m"):
+    with pytest.raises(DraftboardError, match=r"no series of ti\.y in the last 1m"):
         report(Recorded(demo_run.client.url, Duration(60), "ti.y", at=BUSY), demo_run.settings)
 
 

@@ -70,7 +70,7 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
             *(settings, span.seconds, models, by_engine, queries.broken(), parts, changes),
             steps=queries.steps(),
             classes=queries.classes(),
-            plain=plain_among(client, settings, at),
+            plain=plain_among(client, settings, at, since=at - span.seconds),
         )
         url, spelled_apart = client.url, tuple(_spelled(queries))
         keys = models.keys(*_KEYS)
