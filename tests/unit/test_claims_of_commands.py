@@ -1,6 +1,7 @@
 """What the pages on commands, tests and troubles state as a number, a name or a message: each has one origin."""
 
 import inspect
+import math
 import re
 import tomllib
 
@@ -14,6 +15,7 @@ from draftboard.calibrate import calibrating
 from draftboard.calibrate import history as calibrated_history
 from draftboard.catalogue.dialects import DIALECTS
 from draftboard.cli import draftboard
+from draftboard.durations import Duration
 from draftboard.explain import explaining
 from draftboard.history import finding
 from draftboard.history.explained import queried
@@ -32,6 +34,7 @@ from draftboard.report import scatter
 from draftboard.report.judge import HOLDING, UNCOUNTED, V0_ENGINE
 from draftboard.report.verdict import RANGED
 from draftboard.settings import Settings
+from draftboard.signals import users
 from draftboard.signals.states import state
 from draftboard.signals.verdicts import VERDICT, verdict
 from draftboard.sweep import plan as sweeping
@@ -73,6 +76,36 @@ STATED = [
 @pytest.mark.parametrize(("page", "sentence"), STATED)
 def test_a_number_on_a_page_is_that_of_the_code(page: str, sentence: str) -> None:
     assert sentence in " ".join((ROOT / f"docs/commands/{page}.md").read_text().split())
+
+
+def test_whoever_decides_reads_how_long_a_measurement_takes() -> None:
+    window = SETTINGS.rules.rate_window
+    page = " ".join((ROOT / "docs/start/decide.md").read_text().split())
+    assert (str(window), str(Duration(users._WINDOWS * window.seconds))) == ("5m", "1h")  # noqa: SLF001
+    assert "five minutes under like load give a figure, an hour its margin of chance" in page
+
+
+def test_the_page_on_tuning_names_the_cost_of_lookups_and_the_exact_limits() -> None:
+    page = (ROOT / "docs/tune/index.md").read_text()
+    limits = SETTINGS.thresholds
+    assert f"`ngram`: no memory, c = {SETTINGS.draft_cost.by_method['ngram']:g} |" in page
+    assert f"(measured speedup under {limits.slower:g})" in page
+    assert f"| under {limits.unfit * 100:g} % accepted |" in page
+    assert f"accepted in under {limits.first_position * 100:g} % |" in page
+    assert limits.drop == 0.8
+    assert str(SETTINGS.rules.compare_with) == "1h"
+    assert "acceptance fell by more than a fifth within an hour" in page
+
+
+def test_the_cache_of_qwen3_adds_up_as_the_page_says() -> None:
+    page = (ROOT / "docs/operate/install.md").read_text()
+    factors = re.search(
+        r"(\d+(?: x \d+)+) = ([\d,]+) bytes per token, or ([\d.]+) GB for one request of ([\d,]+)", page
+    )
+    assert factors
+    token, tokens = (int(text.replace(",", "")) for text in (factors[2], factors[4]))
+    assert math.prod(map(int, factors[1].split(" x "))) == token
+    assert f"{token * tokens / 1e9:.1f}" == factors[3]
 
 
 def test_a_fiftieth_of_the_range_is_what_calibrate_joins() -> None:

@@ -69,7 +69,10 @@ def other_models(client: Client, settings: Settings, model: str, span: Duration,
     """For an error on a model that is not there: the names that were served in the span, the nearest first."""
     label = settings.labels.model_name
     served = over_level("group", Function("last_over_time", Raw(GENERATION_TOKENS, span)))
-    answer = client.query(promql_of(served, Scope(settings, Level.MODEL, Edition.ONCE)), at) if model else []
+    try:
+        answer = client.query(promql_of(served, Scope(settings, Level.MODEL, Edition.ONCE)), at) if model else []
+    except DraftboardError:  # The model is not there, whatever keeps the others from being named.
+        return ""
     names = {series.labels.get(label, "") for series in answer} - {"", model}
     nearest = sorted(names, key=lambda name: (-SequenceMatcher(None, model, name[:100]).ratio(), name))
     more = len(nearest) - _LISTED
