@@ -168,6 +168,9 @@ build check: $(VENV)/.runtime
 mutate: $(VENV)/.dev $(FETCHED) ## Check that the promtool cases detect every change of a rule
 	PYTHONPATH=tests $(BIN)/python -m scripts.mutate --promtool $(PROMTOOL)
 
+budget: $(VENV)/.dev $(FETCHED) ## Count what rules read; write it to tests/data/cost-budget.json
+	PYTHONPATH=tests $(BIN)/python -m scripts.budget --prometheus $(PROMETHEUS)
+
 detect: $(VENV)/.dev $(FETCHED) ## Measure how soon alerts tell; write it to docs/
 	PYTHONPATH=tests $(BIN)/python -m scripts.detection --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
 	PYTHONPATH=tests $(BIN)/python -m scripts.alerts_page --promtool $(PROMTOOL)

@@ -1,0 +1,73 @@
+"""What rules read, in samples: counted from their expressions and the series of a fleet, whatever the machine."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import promql_parser
+
+from draftboard.durations import Duration
+from draftboard.settings import Settings
+from support.rulefiles import Rule, groups
+
+TABLE = Path(__file__).parent.parent / "data/cost-budget.json"
+"""Series by name of a fleet of 10 and of 20 engines, and the samples a minute of each rule: `make budget` writes it."""
+_MORE = 1.02
+"""How much more a rule may read than the table says."""
+
+
+def table() -> dict[str, dict[str, dict[str, float]]]:
+    """`series` and `rules`, each by number of engines, then by name."""
+    found: dict[str, dict[str, dict[str, float]]] = json.loads(TABLE.read_text())
+    return found
+
+
+def read_by_rules(files: Mapping[str, str], held: Mapping[str, float], settings: Settings) -> dict[str, float]:
+    """Samples a minute of each rule, by name, after a day: all windows are full, and matchers choose everything."""
+    return {
+        _name(rule): round(
+            _samples(promql_parser.parse(rule["expr"]), held, settings)
+            * 60
+            / Duration.parse(group["interval"]).seconds,
+            1,
+        )
+        for group in groups(files)
+        for rule in group["rules"]
+    }
+
+
+def dearer(read: Mapping[str, float], known: Mapping[str, float]) -> dict[str, str]:
+    """Rules that read more than they did, or that nothing is known of, and how much."""
+    return {
+        name: f"{one:,.0f}, was {known.get(name, 0):,.0f}"
+        for name, one in read.items()
+        if name not in known or one > known[name] * _MORE
+    }
+
+
+def _name(rule: Rule) -> str:
+    return str(rule.get("record") or rule["alert"])
+
+
+def is_record(name: str) -> bool:
+    """Whether rules made a series."""
+    return name.count(":") == 2
+
+
+def _samples(node: Any, held: Mapping[str, float], settings: Settings) -> float:
+    match node:
+        case promql_parser.VectorSelector():
+            return held.get(str(node.name), 0.0)
+        case promql_parser.MatrixSelector():
+            name = str(node.vector_selector.name)
+            pace = settings.rules.evaluation_interval if is_record(name) else settings.rules.scrape_interval
+            return held.get(name, 0.0) * max(1.0, node.range.total_seconds() / pace.seconds)
+        case promql_parser.SubqueryExpr():
+            usual = float(settings.rules.evaluation_interval.seconds)
+            step = node.step.total_seconds() if node.step else usual
+            span = node.range.total_seconds() if node.range else usual
+            return _samples(node.expr, held, settings) * span / step
+    below = (getattr(node, name, None) for name in ("lhs", "rhs", "expr", "param", "args"))
+    parts = [one for part in below for one in (part if isinstance(part, list) else [part]) if one is not None]
+    return sum(_samples(one, held, settings) for one in parts if not isinstance(one, str))
