@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from draftboard.expr import vector
 from draftboard.expr.nodes import Span
 from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.vector import Vector
+from draftboard.expr.vector import Histograms, Vector
 from draftboard.settings import Settings
 
 
@@ -23,6 +24,8 @@ class Counts:
     """Of windows that ended so much earlier, where they were read, too."""
     read_before: dict[tuple[str, Level], Vector] = field(default_factory=dict, repr=False)
     """Values of signals, each computed once."""
+    histograms: dict[int, tuple[Vector, Histograms]] = field(default_factory=dict, repr=False)
+    """Buckets as histograms, by the identity of the vector, which is kept for that."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,18 @@ class View:
             counts.read_before[key] = compute()
         return counts.answers[key] if key in counts.answers else counts.read_before[key]
 
+    def histograms(self, buckets: Vector) -> Histograms:
+        """Buckets as histograms, of which several quantiles are read."""
+        known = self.counts.histograms
+        if id(buckets) not in known:
+            known[id(buckets)] = buckets, vector.histograms(buckets)
+        return known[id(buckets)][1]
+
     def selected(self, elements: Vector, carried: tuple[str, ...], extra: Sequence[Matcher] = ()) -> Vector:
         """The elements that fit the scope's matchers, as far as such series carry their labels."""
-        matchers = (*self.scope.selecting(carried), *extra)
-        return {
-            labels: value
-            for labels, value in elements.items()
-            if all(matcher.fits(vector.value_of(labels, matcher.label)) for matcher in matchers)
-        }
+        for matcher in (*self.scope.selecting(carried), *extra):
+            fits = lru_cache(matcher.fits)  # Many elements have few values of a label.
+            elements = {
+                labels: value for labels, value in elements.items() if fits(vector.value_of(labels, matcher.label))
+            }
+        return elements

@@ -102,12 +102,13 @@ def _(node: nodes.Function, view: View) -> Vector:
 @to_numbers.register
 def _(node: nodes.Quantile, view: View) -> Vector:
     share = node.share.value if isinstance(node.share, nodes.Number) else node.share.default
-    return vector.quantile(value(share, view.scope.settings), _vector(node.buckets, view))
+    return vector.quantile(value(share, view.scope.settings), view.histograms(_vector(node.buckets, view)))
 
 
 @to_numbers.register
 def _(node: nodes.QuantileBucket, view: View) -> Vector:
-    return vector.quantile_bucket(value(node.share.value, view.scope.settings), _vector(node.buckets, view), node.upper)
+    found = view.histograms(_vector(node.buckets, view))
+    return vector.quantile_bucket(value(node.share.value, view.scope.settings), found, node.upper)
 
 
 @to_numbers.register

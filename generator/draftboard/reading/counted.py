@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from draftboard.catalogue import probe, serving, speculation
+from draftboard.catalogue import serving, speculation
 from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Level
 from draftboard.expr.to_numbers import values_of
@@ -49,7 +49,7 @@ def labels_of(tally: Tally, settings: Settings, method: str = "", among: Sequenc
         method, of_model = settings.methods.baseline, [tally]
     else:
         of_model = [one for one in of_model if not is_baseline(one, of_model)]
-    ways = {drafting_of(_info_of(one), settings, method) for one in of_model}
+    ways = {drafting_of(one.info, settings, method) for one in of_model}
     # Engines of one model are one entry: where they draft in several ways, none is its own.
     drafting = next(iter(ways)) if len(ways) == 1 else (method, "")
     labels = zip(whose, (tally.source, tally.model, tally.engine, *drafting), strict=True)
@@ -75,10 +75,6 @@ def _drafts(tally: Tally) -> bool:
     """Whether a server has drafted, or is known to be set up for it."""
     positions = tally.total(speculation.ACCEPTED_TOKENS_PER_POS)
     return bool(tally.total(speculation.DRAFTS)) or positions is not None
-
-
-def _info_of(tally: Tally) -> Mapping[str, str]:
-    return next((dict(labels) for metric, labels in tally.gauges if metric == probe.INFO.name), {})
 
 
 def drafting_of(info: Mapping[str, str], settings: Settings, method: str = "") -> tuple[str, str]:

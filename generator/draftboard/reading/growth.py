@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from draftboard.catalogue import Metric, around, speculation
+from draftboard.catalogue import Metric, around, probe, speculation
 from draftboard.errors import DraftboardError
 from draftboard.reading.page import ENGINE, MODEL, REPLICA, Page, Series
 from draftboard.reading.samples import REMEMBERED
@@ -43,6 +43,11 @@ class Tally:
     def total(self, metric: Metric) -> float | None:
         """Growth of a counter over all its labels; None where it is not exposed."""
         return self._totals.get(metric.name)
+
+    @cached_property
+    def info(self) -> Mapping[str, str]:
+        """Labels of the info series of the plugin for vLLM; empty without it."""
+        return next((dict(labels) for metric, labels in self.gauges if metric == probe.INFO.name), {})
 
     @cached_property
     def _totals(self) -> Mapping[str, float]:
