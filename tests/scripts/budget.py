@@ -1,4 +1,4 @@
-"""The series of two fleets and what each rule reads of them: `make budget` writes tests/data/cost-budget.json."""
+"""The series of two fleets and what each rule and page reads of them: `make budget` writes tests/data/cost-budget.json."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ from draftboard.lab.replay.evaluate import in_passes
 from draftboard.prometheus import Client
 from draftboard.rules import recording_groups
 from draftboard.settings import load
-from support.budget import TABLE, read_by_rules
+from support.budget import TABLE, read_by_pages, read_by_rules
 from support.fleets import Fleet, complete, read_beyond, scraped
 from support.rulefiles import rules
 from support.waiting import until
@@ -45,7 +45,8 @@ def main() -> None:
             until(lambda: client.query(f"{EVALUATED} > {since}", time.time()), "two evaluations", 300)
             series = {str(one.engines): _series(client, one) for one in FLEETS}
     read = {engines: read_by_rules(files, held, settings) for engines, held in series.items()}
-    TABLE.write_text(json.dumps({"series": series, "rules": read}, indent=1, sort_keys=True) + "\n")
+    pages = {engines: read_by_pages(files, held, settings) for engines, held in series.items()}
+    TABLE.write_text(json.dumps({"series": series, "rules": read, "pages": pages}, indent=1, sort_keys=True) + "\n")
     sys.stdout.write(f"{TABLE}: {sum(read['10'].values()):,.0f} samples a minute of 10 engines\n")
 
 

@@ -1,4 +1,4 @@
-"""What rules read, in samples: counted from their expressions and the series of a fleet, whatever the machine."""
+"""What rules and pages read, in samples: counted from their expressions and the series of a fleet, whatever the machine."""
 
 import json
 from collections.abc import Mapping
@@ -9,16 +9,21 @@ import promql_parser
 
 from draftboard.durations import Duration
 from draftboard.settings import Settings
+from support import grafana
+from support.opened import queries
 from support.rulefiles import Rule, groups
 
 TABLE = Path(__file__).parent.parent / "data/cost-budget.json"
-"""Series by name of a fleet of 10 and of 20 engines, and the samples a minute of each rule: `make budget` writes it."""
+"""Of a fleet of 10 and of 20 engines: series by name, samples a minute of each rule, and samples of each page opened.
+
+`make budget` writes it.
+"""
 _MORE = 1.02
-"""How much more a rule may read than the table says."""
+"""How much more a rule or a page may read than the table says."""
 
 
 def table() -> dict[str, dict[str, dict[str, float]]]:
-    """`series` and `rules`, each by number of engines, then by name."""
+    """`series`, `rules` and `pages`, each by number of engines, then by name."""
     found: dict[str, dict[str, dict[str, float]]] = json.loads(TABLE.read_text())
     return found
 
@@ -37,8 +42,22 @@ def read_by_rules(files: Mapping[str, str], held: Mapping[str, float], settings:
     }
 
 
+def read_by_pages(files: Mapping[str, str], held: Mapping[str, float], settings: Settings) -> dict[str, float]:
+    """Samples of each page that shows its default range, by uid, with collapsed rows closed."""
+    shown = settings.dashboards.time_range
+    return {
+        page["uid"]: round(
+            sum(
+                _samples(promql_parser.parse(one.expr), held, settings) * (shown.seconds // one.step if one.step else 1)
+                for one in queries(page, settings, shown)
+            )
+        )
+        for page in grafana.dashboards(files).values()
+    }
+
+
 def dearer(read: Mapping[str, float], known: Mapping[str, float]) -> dict[str, str]:
-    """Rules that read more than they did, or that nothing is known of, and how much."""
+    """Rules or pages that read more than they did, or that nothing is known of, and how much."""
     return {
         name: f"{one:,.0f}, was {known.get(name, 0):,.0f}"
         for name, one in read.items()

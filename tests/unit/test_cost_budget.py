@@ -1,11 +1,11 @@
-"""What rules read stays within the committed table: a rule that reads more is named."""
+"""What rules and pages read stays within the committed table: the rule or page that reads more is named."""
 
 from collections.abc import Mapping
 
 import pytest
 
 from draftboard.settings import Settings
-from support.budget import dearer, read_by_rules, table
+from support.budget import dearer, read_by_pages, read_by_rules, table
 from support.rulefiles import rules
 
 SIZES = ("10", "20")
@@ -13,12 +13,14 @@ SIZES = ("10", "20")
 
 
 @pytest.mark.parametrize("engines", SIZES)
-def test_no_rule_reads_more_samples_than_the_table_says(
+def test_no_rule_and_no_page_reads_more_samples_than_the_table_says(
     files: Mapping[str, str], settings: Settings, engines: str
 ) -> None:
     found = table()
-    read = read_by_rules(files, found["series"][engines], settings)
-    assert dearer(read, found["rules"][engines]) == {}, "samples a minute: make it cheaper, or run `make budget`"
+    held = found["series"][engines]
+    for kind, read in (("rules", read_by_rules), ("pages", read_by_pages)):
+        more = dearer(read(files, held, settings), found[kind][engines])
+        assert more == {}, "samples: make it cheaper, or run `make budget`"
 
 
 def test_a_rule_that_reads_further_back_is_named(files: Mapping[str, str], settings: Settings) -> None:
@@ -27,6 +29,13 @@ def test_a_rule_that_reads_further_back_is_named(files: Mapping[str, str], setti
     changed = {path: text.replace(once, twice) for path, text in files.items()}
     read = read_by_rules(changed, found["series"]["10"], settings)
     assert set(dearer(read, found["rules"]["10"])) == {"engine:vllm_seen:bool"}
+
+
+def test_a_page_that_reads_a_longer_window_is_named(files: Mapping[str, str], settings: Settings) -> None:
+    found = table()
+    path = "dashboards/standalone/draftboard-capacity-raw.json"
+    read = read_by_pages({path: files[path].replace("$__rate_interval", "1h")}, found["series"]["10"], settings)
+    assert set(dearer(read, found["pages"]["10"])) == {"draftboard-capacity-raw"}
 
 
 def test_the_table_lists_the_rules_that_there_are(files: Mapping[str, str]) -> None:

@@ -22,7 +22,7 @@ from draftboard.settings import Settings, load
 from draftboard.settings.labels import ExportedLabels
 from draftboard.signals import ALL, Edition
 from draftboard.signals.health import HEALTH
-from draftboard.signals.latency import TAILS
+from draftboard.signals.latency import FELT
 from draftboard.status import Status
 from support import catalogue, grafana
 
@@ -493,10 +493,9 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "draft_tokens",  # shown as accepted and wasted
         "tokens_per_engine",  # divisor of the cost of tokens
         "measured_speedup_uncertainty",  # shown as both ends of the interval
-        *(f"{name}_unresolved" for name in TAILS),  # whether a percentile of the report is a number
-        *(f"{name}_{part}" for name in TAILS for part in ("p50", "p95", "p99")),  # shown as bounds of their buckets
-        *(f"{name}_tail" for name in TAILS if name not in {"first_token", "per_token", "end_to_end"}),
-        *(f"{name}_buckets" for name in TAILS),  # shown as percentiles
+        *(f"{name}_unresolved" for name in FELT),  # whether a percentile of the report is a number
+        *(f"{name}_{part}" for name in FELT for part in ("p50", "p95", "p99")),  # shown as bounds of their buckets
+        *(f"{name}_buckets" for name in FELT),  # shown as percentiles
         *("verdict", "advice"),  # shown as health, basis and next step
         "firing_alerts",  # counted and listed by severity
         "decode_steps",  # divisor of coverage and tokens per step
@@ -538,7 +537,6 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "http_failure_ratio",
         "heartbeat",  # an alert: it is never silent
         *("engines_unwell", "health_since"),  # shown by tiles, and as the time in a health
-        *("service_health", "service_health_since"),  # for alerts and other programs
         "stuck_engines",  # shown by a tile, as their sum
         "remote_write_failed",  # an alert: pages that read a remote store cannot show it
         *("records_missing", "alertmanagers"),  # alerts: without records and Alertmanager other pages end

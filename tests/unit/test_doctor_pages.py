@@ -96,7 +96,7 @@ def test_an_old_server_is_a_warning_with_the_release_that_has_all_series() -> No
     old = without(LOAD, *(one.name for one in CATALOGUE if release_numbers(one.since) >= (0, 11, 0)))
     found = about(examined(old), "older than vLLM 0.32.0")
     assert found.fix.startswith("update vLLM to 0.32.0 or newer")
-    assert "model:vllm_request_time_per_output_token_seconds:p99_rate5m" in found.empty.records
+    assert "model:vllm_request_time_per_output_token_seconds:p99_over_p50_rate5m" in found.empty.records
 
 
 @pytest.mark.parametrize("dropped", [latency.TIME_PER_OUTPUT_TOKEN.name, "vllm:e2e_request_latency_seconds_bucket"])

@@ -10,8 +10,8 @@ from collections.abc import Set as AbstractSet
 
 from draftboard.rules.rule import RecordingRule
 
-LONGEST = 20
-"""Rules in a group: the default limit of Mimir (`-ruler.max-rules-per-rule-group`)."""
+LONGEST = 18
+"""Rules in a group: two fewer than Mimir's default limit, 20 (`-ruler.max-rules-per-rule-group`), for rules of others."""
 _RECORD = re.compile(r"[a-z]+:[^\s(){}\[\],]+")
 
 

@@ -75,7 +75,7 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
         *(users.measured_speedup, users.speedup_uncertainty, users.speedup_low, users.speedup_high),
         users.tail_change,
     ),
-    "latency-step": (*latency.step.signals, latency.TAILS["step"]),
+    "latency-step": latency.step.signals,
     "latency-end-to-end": (*latency.end_to_end.signals, latency.end_to_end_tail),
     "latency-parts": latency.PARTS,
     "verdict": (verdicts.verdict, advice.advice, *health.SIGNALS, *_of(next_steps)),

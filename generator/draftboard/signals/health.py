@@ -148,19 +148,6 @@ unwell = Signal(
     codes=HEALTH.codes,
     empty="every engine was fine",
 )
-service_health = Signal(
-    name="service_health",
-    title="Health of a service",
-    question="Which service needs attention?",
-    description="The worst health of all variants of a model, however they draft.",
-    action=health.action,
-    unit=Unit.CODE,
-    expr=over_level("min", health.at(Level.MODEL)),
-    record=health.record,
-    levels=(Level.SERVICE,),
-    codes=HEALTH.codes,
-    empty=health.empty,
-)
 
 
 def _since(of: Signal) -> Signal:
@@ -187,7 +174,7 @@ def _since(of: Signal) -> Signal:
     )
 
 
-health_since, service_health_since = _since(health), _since(service_health)
+health_since = _since(health)
 health_age = Signal(
     name="health_age",
     title="Time in this health",
@@ -201,4 +188,4 @@ health_age = Signal(
     empty=health.empty,
     decimals=0,
 )
-SIGNALS = (health, engines_unwell, unwell, health_since, health_age, service_health, service_health_since)
+SIGNALS = (health, engines_unwell, unwell, health_since, health_age)

@@ -53,7 +53,7 @@ class Latency:
 
     @property
     def signals(self) -> tuple[Signal, ...]:
-        """All that have a record."""
+        """All of engines together, and of each model."""
         return (self.buckets, self.mean, self.unresolved, self.p50, self.p95, self.p99)
 
 
@@ -147,7 +147,6 @@ def _latency(
             unit=Unit.SECONDS,
             better=Better.LOWER,
             expr=Quantile(share := Number(percent / 100), buckets) * resolved(share),
-            record=f"{record}:p{percent}_rate{{window}}",
             bands=_within_the_slo(metric),
             codes=(BELOW_RESOLUTION,),
             empty=buckets.empty,
@@ -273,14 +272,12 @@ def _tail(of: Latency) -> Signal:
         unit=Unit.TIMES_MEDIAN,
         better=Better.LOWER,
         expr=(of.p99 / of.p50) & (of.bounds(99)[0] >= of.bounds(50)[1]),
-        record=(of.p99.record or "").replace(":p99_", ":p99_over_p50_"),
+        record=(of.buckets.record or "").replace("_bucket:rate", ":p99_over_p50_rate"),
         empty=f"{of.mean.empty}, or P50 and P99 lie in one bucket",
     )
 
 
-TAILS = {each.name: _tail(each) for each in FELT.values()}
-"""By name of the latency."""
-first_token_tail, per_token_tail, end_to_end_tail = (TAILS[each.name] for each in (first_token, per_token, end_to_end))
+first_token_tail, per_token_tail, end_to_end_tail = (_tail(each) for each in (first_token, per_token, end_to_end))
 
 
 def by_latency(*latencies: Latency) -> tuple[Signal, ...]:

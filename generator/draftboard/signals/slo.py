@@ -15,6 +15,7 @@ from draftboard.signals.slo_events import bad_events, budget, events, slo_signal
 from draftboard.status import Status
 
 _WINDOW = Setting("slo.window")
+_DAY = 86_400  # Seconds.
 _IDLE = "no request in the window"
 _SLACK = 0.01  # Sums of rates are not exact: as many bad events as the setting are enough.
 
@@ -39,6 +40,7 @@ def _error_ratio(span: Duration) -> Signal:
         better=Better.LOWER,
         expr=_missed(span),
         record=f"vllm_sli_error:ratio_rate{span}",
+        daily=span.seconds >= _DAY,
         empty=_IDLE,
         decimals=2,
     )
@@ -156,6 +158,7 @@ attainment = slo_signal(
     better=Better.HIGHER,
     expr=1 - _missed(_WINDOW),
     record="vllm_slo_attainment:ratio_rate{slo}",
+    daily=True,
     empty="no request in the window of the SLO",
     decimals=2,
 )
