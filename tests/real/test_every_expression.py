@@ -127,7 +127,6 @@ EMPTY_BY_DEFAULT = {
             *("Time per output token: P99 over P50", "Latency tail vs. its own past"),
             "model:vllm_request_time_per_output_token_seconds:p99_over_p50_rate5m",
             "model:vllm_request_time_per_output_token_seconds:tail_change1d_rate5m",
-            "model:vllm_inter_token_latency_seconds:p99_over_p50_rate5m",
         ),
         UNRESOLVED,
     ),

@@ -63,8 +63,9 @@ Seconds end with the last response.
 
 {opening}
 The exponent is that of a power law from the smallest to the largest fleet: 0 means constant cost, 1 means cost
-proportional to the engines. A dashboard on records reads the records of five models in every fleet. Only `draftboard-fleet` shows single engines in its open
-rows. With {most} engines the slowest dashboard is `{slowest_page}`, {slowest_seconds:.2f} s.
+proportional to the engines. A dashboard on records reads the records of five models in every fleet. Only
+`draftboard-fleet` shows single engines in its open rows. With {most} engines the slowest dashboard is
+`{slowest_page}`, {slowest_seconds:.2f} s.
 
 ## Dashboards on raw series
 

@@ -1,4 +1,4 @@
-"""The series of two fleets and what each rule and page reads of them: `make budget` writes tests/data/cost-budget.json."""
+"""Series of two fleets and what rules and pages read of them: `make budget` writes tests/data/cost-budget.json."""
 
 import argparse
 import json

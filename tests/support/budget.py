@@ -1,4 +1,4 @@
-"""What rules and pages read, in samples: counted from their expressions and the series of a fleet, whatever the machine."""
+"""What rules and pages read, in samples: counted from expressions and the series of a fleet, whatever the machine."""
 
 import json
 from collections.abc import Mapping

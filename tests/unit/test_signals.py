@@ -43,14 +43,13 @@ PUBLIC = {
     "model:vllm_tokens_per_step:mean_rate5m",
     "model:vllm_spec_decode_tokens_per_step_at:mean_rate5m",
     *(
-        f"model:vllm_{histogram}{part}_rate5m"
+        f"model:vllm_{histogram}:mean_rate5m"
         for histogram in (
             "time_to_first_token_seconds",
             "inter_token_latency_seconds",
             "request_time_per_output_token_seconds",
             "e2e_request_latency_seconds",
         )
-        for part in (":p50", ":p95", ":p99", ":mean")
     ),
     *(f"model:vllm_request_{part}_time_seconds:mean_rate5m" for part in ("queue", "prefill", "decode")),
     "model:vllm_time_to_first_token_seconds_bucket:rate5m",

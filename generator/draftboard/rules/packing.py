@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from draftboard.rules.rule import RecordingRule
 
 LONGEST = 18
-"""Rules in a group: two fewer than Mimir's default limit, 20 (`-ruler.max-rules-per-rule-group`), for rules of others."""
+"""Rules in a group: two fewer than Mimir's default limit, 20 (`-ruler.max-rules-per-rule-group`), for a team's own."""
 _RECORD = re.compile(r"[a-z]+:[^\s(){}\[\],]+")
 
 

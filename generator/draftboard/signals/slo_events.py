@@ -47,7 +47,7 @@ def _events(name: SloName) -> Expr:
 def _bad_events(name: SloName) -> Expr:
     if name == "errors":
         return _with_unserved(_failed)
-    return _known(name) - over_level("sum", _in_time(name))
+    return _events(name) - over_level("sum", _in_time(name))
 
 
 _ended = rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
@@ -80,12 +80,9 @@ def _in_time(name: SloName) -> Expr:
 
 
 def _allowed(name: SloName) -> Expr:
-    return constant(Setting(f"slo.declared.{name}.allowed"), _known(name))
-
-
-def _known(name: SloName) -> Expr:
-    """The events of an objective: from their record, which costs a sample for each service."""
-    return If(Evaluator.RECORDS, events.where("slo", name).sum("slo"), _events(name))
+    # Whose it is: the record costs a sample for each service.
+    known = If(Evaluator.RECORDS, events.where("slo", name).sum("slo"), _events(name))
+    return constant(Setting(f"slo.declared.{name}.allowed"), known)
 
 
 unserved = slo_signal(
