@@ -94,6 +94,7 @@ def test_json_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
         (("--window", "2d", "x"), "at most 1d"),
         (("--window", "2s", "--speculative-config", GOOD), "--window requires a SOURCE"),
         (("--at", "now-6h", "--speculative-config", GOOD), "--at requires --prometheus"),
+        (("--ruler", "x:1", "--speculative-config", GOOD), "--ruler requires --prometheus"),
         (("--at", "soon", "--prometheus", "x:1"), "is not a time"),
         (("--ca-file", "/nowhere", "--speculative-config", GOOD), "require a SOURCE or --prometheus"),
         (("x:1", "--token-file", "/nowhere"), "/nowhere"),

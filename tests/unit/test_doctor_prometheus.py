@@ -1,6 +1,7 @@
 """Scrapes and rules of a Prometheus, examined without one."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -152,3 +153,32 @@ def test_a_server_that_is_not_a_prometheus_is_an_error(answer: Answer, words: st
         examine_prometheus(client, SETTINGS, 0.0)
     assert words in str(error.value)
     assert "s3cr3t" not in str(error.value)
+
+
+def _ruler(loaded: list[LoadedRule]) -> Answer:
+    """A ruler's API, as Mimir, Thanos and vmalert have it: rules, and nothing else."""
+    rules = [{"name": rule.name, "query": rule.query, "type": "recording", "health": "ok"} for rule in loaded]
+    content = json.dumps({"status": "success", "data": {"groups": [{"name": "draftboard", "rules": rules}]}})
+    asked = page(content), page("not found", 404)
+    return lambda request: asked[not request.path.endswith("/api/v1/rules")](request)
+
+
+def test_the_rules_of_another_server_are_compared_with_the_build() -> None:
+    store = page(json.dumps({"status": "success", "data": {"resultType": "vector", "result": []}}))
+    few = [rule for rule in every_rule() if rule.name != "VLLMErrors"]
+    with answering(store) as stores, answering(_ruler(few)) as rules, Client(stores) as client, Client(rules) as ruler:
+        examination = examine_prometheus(client, SETTINGS, 0.0, ruler=ruler)
+    (found,) = [one for one in examination.findings if one.where == "rules"]
+    assert "are not loaded: VLLMErrors" in found.what
+
+
+def test_a_ruler_that_does_not_answer_is_an_error() -> None:
+    store = page(json.dumps({"status": "success", "data": {"resultType": "vector", "result": []}}))
+    with (
+        answering(store) as stores,
+        answering(page("no", 503)) as rules,
+        Client(stores) as client,
+        Client(rules) as ruler,
+        pytest.raises(DraftboardError, match="503"),
+    ):
+        examine_prometheus(client, SETTINGS, 0.0, ruler=ruler)

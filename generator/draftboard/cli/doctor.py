@@ -1,6 +1,7 @@
 """`doctor`: what keeps dashboards and rules empty or wrong."""
 
 import time
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ _WINDOW = Duration(10)
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @shared.duration_option("--window", words=f"Time between two scrapes of a server. Default: {_WINDOW}.")
 @click.option("--prometheus", metavar="URL", help="Examine a Prometheus: scrapes, stored series, rules.")
+@click.option("--ruler", metavar="URL", help="Server that evaluates the rules of --prometheus, if it is another.")
 @shared.at_option
 @click.option("--speculative-config", metavar="JSON", help="Examine a value of vLLM's --speculative-config.")
 @click.option("--command", metavar="COMMANDLINE", help="Examine the command line of a vLLM server.")
@@ -28,6 +30,7 @@ def doctor_command(
     sources: tuple[str, ...],
     window: Duration | None,
     prometheus: str | None,
+    ruler: str | None,
     at: float | None,
     speculative_config: str | None,
     command: str | None,
@@ -49,6 +52,7 @@ def doctor_command(
 
     reads = bool(sources or prometheus is not None)
     shared.require(at is None or prometheus is not None, "--at requires --prometheus")
+    shared.require(ruler is None or prometheus is not None, "--ruler requires --prometheus")
     shared.require(window is None or sources, "--window requires a SOURCE")
     shared.require(reads or not (token_file or ca_file), "--token-file and --ca-file require a SOURCE or --prometheus")
     settings, access, examinations = load(config), Access.from_files(token_file, ca_file), []
@@ -62,8 +66,11 @@ def doctor_command(
     for manifest in manifests:
         examinations += doctor.examine_manifest(Path(manifest), settings, release)
     if prometheus is not None:
-        with Client(prometheus, access) as client:
-            examinations.append(doctor.examine_prometheus(client, settings, time.time() if at is None else at, release))
+        with ExitStack() as opened:
+            client = opened.enter_context(Client(prometheus, access))
+            evaluates = None if ruler is None else opened.enter_context(Client(ruler, access))
+            then = time.time() if at is None else at
+            examinations.append(doctor.examine_prometheus(client, settings, then, release, evaluates))
     if sources:
         with screen.progress_bar() as progress:
             examinations += doctor.examine_sources(

@@ -46,8 +46,13 @@ class Stored:
     beside: frozenset[str]  # names of other exporters' series, and of the state's records, which vLLM always leads to
 
 
-def examine_prometheus(client: Client, settings: Settings, time: float, release: Release = UNKNOWN) -> Examination:
-    """Examine what it stored at a time, in Unix seconds, and how it works now; raises DraftboardError if it is down."""
+def examine_prometheus(
+    client: Client, settings: Settings, time: float, release: Release = UNKNOWN, ruler: Client | None = None
+) -> Examination:
+    """Examine what it stored at a time, in Unix seconds, and how it works now; raises DraftboardError if it is down.
+
+    `ruler` evaluates the rules, where another server does: Mimir's, Thanos', vmalert.
+    """
     looked_at, readers = f"Prometheus at {client.url}", series.all_readers(settings)
     stored = _stored(client, settings, time)
     targets: list[Target] = []
@@ -55,8 +60,8 @@ def examine_prometheus(client: Client, settings: Settings, time: float, release:
     # A server that only stores knows neither.
     with suppress(DraftboardError):
         targets = client.targets()
-    with suppress(DraftboardError):
-        rules = client.rules()
+    with suppress(*(() if ruler else (DraftboardError,))):
+        rules = (ruler or client).rules()
     of_our_rules = of_rules(rules, stored, settings, readers)
     if not stored.servers:
         where = f"the selector {settings.selector}" if settings.selector else "scrape_configs"
