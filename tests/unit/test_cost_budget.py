@@ -6,7 +6,6 @@ import pytest
 
 from draftboard.settings import Settings
 from support.budget import dearer, read_by_pages, read_by_rules, table
-from support.rulefiles import rules
 
 SIZES = ("10", "20")
 """Engines of the fleets in the table."""
@@ -19,7 +18,7 @@ def test_no_rule_and_no_page_reads_more_samples_than_the_table_says(
     found = table()
     held = found["series"][engines]
     for kind, read in (("rules", read_by_rules), ("pages", read_by_pages)):
-        more = dearer(read(files, held, settings), found[kind][engines])
+        more = dearer(kind, read(files, held, settings), found[kind][engines])
         assert more == {}, "samples: make it cheaper, or run `make budget`"
 
 
@@ -28,16 +27,18 @@ def test_a_rule_that_reads_further_back_is_named(files: Mapping[str, str], setti
     once, twice = (f"last_over_time(vllm:num_requests_running[{hours}h])" for hours in (1, 2))
     changed = {path: text.replace(once, twice) for path, text in files.items()}
     read = read_by_rules(changed, found["series"]["10"], settings)
-    assert set(dearer(read, found["rules"]["10"])) == {"engine:vllm_seen:bool"}
+    assert set(dearer("rules", read, found["rules"]["10"])) == {"engine:vllm_seen:bool"}
 
 
 def test_a_page_that_reads_a_longer_window_is_named(files: Mapping[str, str], settings: Settings) -> None:
     found = table()
     path = "dashboards/standalone/draftboard-capacity-raw.json"
     read = read_by_pages({path: files[path].replace("$__rate_interval", "1h")}, found["series"]["10"], settings)
-    assert set(dearer(read, found["pages"]["10"])) == {"draftboard-capacity-raw"}
+    assert set(dearer("pages", read, found["pages"]["10"])) == {"draftboard-capacity-raw"}
 
 
-def test_the_table_lists_the_rules_that_there_are(files: Mapping[str, str]) -> None:
-    named = {rule.get("record") or rule["alert"] for rule in rules(files)}
-    assert {engines: set(table()["rules"][engines]) for engines in SIZES} == dict.fromkeys(SIZES, named)
+def test_a_new_rule_that_reads_much_is_named(files: Mapping[str, str], settings: Settings) -> None:
+    found = table()
+    read = read_by_rules(files, found["series"]["10"], settings)
+    known = {name: samples for name, samples in found["rules"]["10"].items() if name != "VLLMErrors"}
+    assert set(dearer("rules", read, known)) == {"VLLMErrors"}
