@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from conftest import OBJECTIVES
+from conftest import OBJECTIVES, ROOT
 from draftboard.build import render
 from draftboard.build.files import ALERTING, RECORDING
-from draftboard.catalogue import around
+from draftboard.build.scraping import relabelings
+from draftboard.catalogue import around, serving
 from draftboard.rulers import IN_ORDER, RULERS, Ruler
 from draftboard.rules import LINKS, LONGEST_QUERY, ROOM, RecordingRule, recording_groups
 from draftboard.settings import Settings, load
@@ -29,8 +30,11 @@ OF_GROUPS: dict[Ruler, set[str]] = {
 }
 """Keys of a group, where the settings ask for an offset."""
 LONGEST_GROUP, MOST_GROUPS = 20, 70
-ADDED = 2  # Rules that a team may add to a group.
 """Defaults of Mimir for a tenant: -ruler.max-rules-per-rule-group, -ruler.max-rule-groups-per-tenant."""
+ADDED = 2
+"""Rules that a team may add to a group."""
+MOST_LABELS = 30
+"""Default of Mimir for a series, its name included: -validation.max-label-names-per-series."""
 LARGEST_RESOURCE = 262_144
 """Bytes that `kubectl apply` may keep of a resource, in its annotation."""
 
@@ -44,6 +48,16 @@ def built() -> dict[Ruler, dict[str, str]]:
         return {path: made[path] for path in PATHS}
 
     return {ruler: files(ruler) for ruler in RULERS}
+
+
+def test_what_the_stack_stores_of_vllms_longest_series_has_as_few_labels_as_mimir_takes() -> None:
+    settings = Settings()
+    lines = (ROOT / "tests/data/v0.32.0-ngram-load.prom").read_text().splitlines()
+    (line,) = (line for line in lines if line.startswith(serving.CACHE_CONFIG.name + "{"))
+    exposed = set(re.findall(r'(\w+)="', line))
+    (kept,) = (step["regex"].split("|") for step in relabelings(settings) if step["action"] == "labelkeep")
+    of_targets = {*kept} & {"__name__", "instance", "job", *settings.labels.scope, *settings.stack.scrape.labels}
+    assert len(exposed) > MOST_LABELS > len((exposed & {*kept}) | of_targets | {*settings.stack.external_labels})
 
 
 def groups(files: dict[str, str]) -> list[dict[str, Any]]:
