@@ -99,25 +99,54 @@ write() { # Prometheus reads *.yaml, and must not read half of it
     jobs >"$SCRAPE_FOLDER/stack" && mv "$SCRAPE_FOLDER/stack" "$SCRAPE_FOLDER/stack.yaml"
 }
 
-# Within all limits of a scrape a server can add other series with each one. They stay in memory for up to three hours, and
-# Prometheus has no budget of series for a target. Where there are more than one for BYTES_PER_SERIES of memory, about three
-# times what a series and its share of the rules take, and they grow, the server that added most is scraped no more: it is
-# down.
+# Prometheus has no budget of series for a target: within all limits of a scrape a server can add other ones with each, and
+# they stay in memory for up to three hours. Where there are more than one for BYTES_PER_SERIES of memory, about three times
+# what a series and its share of the rules take, the server behind most of them is cut off: scraped no more for three hours.
+# Only one that churns is: it is behind ten times as many series as its page ever had at once, and more than two scrapes of
+# the last half hour added some. A fleet that starts, a crash loop and a failing page do not: their series are the same.
 NOWHERE=new-series-beyond-the-budget.invalid:80
 CUT=
+AWAY=10800
+answers() { # PromQL: one value or none
+    promtool query instant http://127.0.0.1:9090 "$1" | grep -q '=>'
+}
+
+in_memory() { # The number of series, then servers with theirs, most first. Quotes within labels are escaped there.
+    wget -q -O - 'http://127.0.0.1:9090/api/v1/status/tsdb?limit=1000' | tr '{' '\n' |
+        sed -n -e 's/^"numSeries":\([0-9]*\),.*/\1/p' -e '/"seriesCountByLabelValuePair":\[$/,$ {
+            s/^"name":"instance=\([][A-Za-z0-9._:/-]*\)","value":\([0-9]*\)}[],}]*$/\1 \2/p
+        }'
+}
+
+churning() { # standard input: in_memory
+    read -r all || return 0
+    answers "go_gc_gomemlimit_bytes{job='prometheus'} < $all * $BYTES_PER_SERIES" || return 0
+    while read -r server series && [ $((series * 20)) -gt "$all" ]; do
+        ! printf '%s\n' "$server" | grep -Eqx "${CUT:-}" || continue
+        of="{instance='$server'}"
+        answers "vector($series) > 10 * max(max_over_time(scrape_samples_post_metric_relabeling${of}[3h]))
+            and on () max(sum_over_time(scrape_series_added${of}[30m]) - 2 * max_over_time(scrape_series_added${of}[30m])) > 0" ||
+            continue
+        echo "$server"
+        return 0
+    done
+}
+
 budget() { # process id of Prometheus
     while sleep 10 && kill -0 "$1"; do
-        found=$(promtool query instant http://127.0.0.1:9090 "topk(1, sum by (instance)
-            (sum_over_time(scrape_series_added{instance!~'$CUT'}[30m])) > 0.05 * scalar(max(prometheus_tsdb_head_series)))
-            and on () (prometheus_tsdb_head_series * $BYTES_PER_SERIES > go_gc_gomemlimit_bytes)
-            and on () (increase(prometheus_tsdb_head_series_created_total[2m]) > 0.01 * prometheus_tsdb_head_series)" |
-            sed -n 's/^{instance="\([][A-Za-z0-9._:/-]*\)"} =>.*/\1/p')
-        [ -n "$found" ] || continue
-        CUT="${CUT:+$CUT|}$(printf %s "$found" | sed 's/[].[]/[&]/g')"
+        if [ -n "$CUT" ] && [ "$(date +%s)" -ge "$again" ]; then
+            CUT=
+            event="servers that were cut off are scraped again"
+        else
+            found=$(in_memory | churning)
+            [ -n "$found" ] || continue
+            CUT="${CUT:+$CUT|}$(printf %s "$found" | sed 's/[].[]/[&]/g')"
+            again=$(($(date +%s) + AWAY))
+            event="$found fills the memory with new series: it is not scraped for three hours, or until Prometheus is started again"
+        fi
         write
         kill -HUP "$1"
-        echo "start.sh: $found fills the memory with new series: it is scraped no more until Prometheus is started again" \
-            >>"/proc/$1/fd/2" || :
+        echo "start.sh: $event" >>"/proc/$1/fd/2" || :
     done
 }
 

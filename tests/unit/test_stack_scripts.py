@@ -279,19 +279,63 @@ def program(path: Path, *lines: str) -> None:
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
+HEAD = """{{"data":{{"headStats":{{"numSeries":{all},"numLabelPairs":9}},"seriesCountByMetricName":[
+{{"name":"instance=forged:1","value":9}}],"labelValueCountByLabelName":[],"seriesCountByLabelValuePair":[
+{{"name":"job=vllm","value":9}},{{"name":"x={{\"name\":\"instance=forged:2\",\"value\":9","value":9}},
+{{"name":"instance=a b","value":99}},{{"name":"instance={server}","value":{series}}},
+{{"name":"instance=small:1","value":1}}]}}}}"""
+SERVER = "[2001:db8::5]:8000"
+
+
+def guarded(
+    folder: Path, *, series: int = 50, answers: str = "*", clock: str = "echo 0", reads: int = 1
+) -> subprocess.CompletedProcess[str]:
+    """The script under programs in place of Prometheus', which ends when it has read its configuration so often."""
+    rounds, process = folder / "rounds", folder / "process"
+    # It ends after ten rounds, too.
+    ends = f"[ $(wc -l <{rounds}) -lt 10 ] || kill -HUP $(cat {process})"
+    program(folder / "sleep", f"echo >>{rounds}", ends)
+    head = HEAD.format(all=100, server=SERVER, series=series).replace("\n", "")
+    program(folder / "wget", f"cat <<'END'\n{head}\nEND")
+    program(folder / "date", clock)
+    program(
+        folder / "promtool", f'echo "$4" >>{folder}/asked', f"""case "$4" in {answers}) echo '{{}} => 1 @[1]' ;; esac"""
+    )
+    program(
+        folder / "prometheus",
+        f"echo $$ >{process}",
+        f"n={reads}; trap 'n=$((n - 1)); [ $n -gt 0 ] || exit 0' HUP",
+        "while :; do :; done",
+    )
+    variables = {**STACK, "PROFILES": "monitoring", "VLLM_TARGET": SERVER}
+    return run("prometheus/start.sh", folder, variables, "prometheus")
+
+
+def cut_off(folder: Path) -> set[str]:
+    return {jobs(folder)[job]["relabel_configs"][1]["regex"] for job in ("vllm", "stack")}
+
+
 def test_a_server_that_fills_the_memory_with_series_is_scraped_no_more(folder: Path) -> None:
-    program(folder / "sleep")
-    # As Prometheus: of servers that are left out of the query, it says nothing.
-    answer = "echo '{instance=\"[2001:db8::5]:8000\"} => 9 @[1]'"
-    program(folder / "promtool", f"""case "$*" in *"instance!~''"*) {answer} ;; esac""")
-    program(folder / "prometheus", "trap 'exit 0' HUP", "while :; do :; done")
-    variables = {**STACK, "PROFILES": "monitoring", "VLLM_TARGET": "[2001:db8::5]:8000"}
-    done = run("prometheus/start.sh", folder, variables, "prometheus")
+    done = guarded(folder)
     assert done.returncode == 0
-    assert "[2001:db8::5]:8000 fills the memory with new series" in done.stderr
-    for job in ("vllm", "stack"):
-        _, cut = jobs(folder)[job]["relabel_configs"]
-        assert (cut["regex"], cut["target_label"]) == ("[[]2001:db8::5[]]:8000", "__address__")
+    assert f"{SERVER} fills the memory with new series" in done.stderr
+    assert cut_off(folder) == {"[[]2001:db8::5[]]:8000"}
+    assert "forged" not in (folder / "asked").read_text()
+
+
+@pytest.mark.parametrize(("series", "answers"), [(50, "go_gc*"), (50, "vector*"), (5, "*")])
+def test_none_is_cut_off_that_does_not_churn_or_is_small_and_none_where_memory_is_left(
+    folder: Path, series: int, answers: str
+) -> None:
+    done = guarded(folder, series=series, answers=answers)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert cut_off(folder) == {""}
+
+
+def test_who_was_cut_off_is_scraped_again_when_its_series_have_left_the_memory(folder: Path) -> None:
+    done = guarded(folder, clock=f"[ -e {folder}/later ] && echo 10800 || echo 0; touch {folder}/later", reads=2)
+    assert done.stderr.splitlines()[1:] == ["start.sh: servers that were cut off are scraped again"]
+    assert cut_off(folder) == {""}
 
 
 def test_prometheus_replaces_the_script(folder: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from draftboard.catalogue import CATALOGUE, ELSEWHERE, Metric, Presence, removed, serving
 from draftboard.catalogue.dialects import DIALECTS
+from draftboard.expr.scope import Level
 from draftboard.settings import Settings
 
 Relabeling = dict[str, Any]
@@ -19,6 +20,8 @@ UNSAFE = "unsafe-name-"
 """A model with an unsafe name is stored under this one and a number, which follows from its own name."""
 _OBEYED = r"(?s).*(?:\{\{|[<>[:cntrl:]\x{80}-\x{9f}\p{Cf}\p{Zl}\p{Zp}]).*"
 """Templates, markup, mentions, controls of a terminal, changes of the direction of reading, and ends of lines."""
+_OF_PROMETHEUS = "|".join([".*_created", "ALERTS.*", "up", "scrape_.*", *(f"{level.value}:.*" for level in Level)])
+"""Series without a reader, and those that Prometheus adds to a page or records: no server reports them in its place."""
 _NUMBERS = 1_000
 _OF_TARGETS = ("instance", "job")  # Without them the series of two servers would be one.
 _OF_OTHERS = ELSEWHERE - {Presence.PROBE, Presence.PROPOSED}
@@ -49,7 +52,7 @@ def relabelings(settings: Settings) -> Iterator[Relabeling]:
     if scrape.keep == "known":
         yield {"source_labels": [_NAME], "regex": "|".join(known_series(settings)), "action": "keep"}
     else:
-        yield {"source_labels": [_NAME], "regex": ".*_created", "action": "drop"}
+        yield {"source_labels": [_NAME], "regex": _OF_PROMETHEUS, "action": "drop"}
     yield from _harmless(settings)
     if scrape.models:
         names = "|".join(map(re.escape, scrape.models))
