@@ -23,6 +23,13 @@ pytestmark = pytest.mark.prometheus
 
 RUNNING = "vllm:num_requests_running"
 OWN_NAME, OWN_LABELS = "own_series", ",".join(f'l{number}="1"' for number in range(90))
+FORGED = (
+    "up",
+    "scrape_series_added",
+    "ALERTS",
+    "model:vllm_generation_tokens:rate5m",
+    "fleet:draftboard_heartbeat:bool",
+)
 OBEYED = ("{{", "<", ">", "\n", "\r", "\x1b", "\x9b", "\u202e", "\u2066", "\u200b", "\u2028", "\x00")
 
 
@@ -30,7 +37,7 @@ def hostile_page() -> str:
     models = [f'{RUNNING}{{model_name="{escaped(text)}",engine="0"}} 1' for text in ENCODABLE.values()]
     own = [f'{OWN_NAME}{{model_name="m"}} 1', f'{RUNNING}{{model_name="m",engine="1",{OWN_LABELS}}} 1']
     reasons = [f'vllm:request_success_total{{model_name="m",finished_reason="{one}"}} 1' for one in ("stop", "<b>")]
-    return "\n".join([*models, *own, *reasons, ""])
+    return "\n".join([*models, *own, *reasons, *(f'{name}{{forged="yes"}} 1' for name in FORGED), ""])
 
 
 def scrape(**tables: Any) -> dict[str, Any]:
@@ -88,6 +95,12 @@ def test_a_page_adds_no_series_and_no_label_of_its_own(stored: Client) -> None:
         *("__name__", "engine", "instance", "job", "model_name")
     }
     assert "l89" in labels(stored, f'{RUNNING}{{job="everything",engine="1"}}')[0]
+
+
+@pytest.mark.parametrize("job", ["known", "everything"])
+def test_no_page_reports_what_prometheus_adds_or_records_itself(stored: Client, job: str) -> None:
+    assert not labels(stored, f'{{job="{job}",forged!=""}}')
+    assert labels(stored, f'scrape_series_added{{job="{job}"}}')
 
 
 def test_of_listed_models_no_other_is_stored(stored: Client) -> None:

@@ -138,7 +138,8 @@ ON_MONITORING = (
         when="each scrape of a server adds more than ${limit} new series",
         summary="A server adds new series with each scrape.",
         description="${who} adds ${value} new series with each scrape. What is new: {{ $labels.about }}. They fill the "
-        "memory of Prometheus, and then no alert fires.",
+        "memory of Prometheus, and then no alert fires. Before that, the stack stops scraping it for three hours: then "
+        "VLLMTargetDown fires for it, though it may serve.",
         dashboard="capacity",
     ),
     Alert(

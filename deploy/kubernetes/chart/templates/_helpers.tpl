@@ -164,7 +164,7 @@ metricRelabelings:
   - regex: __name__|{{ join "|" $labels }}
     action: labelkeep
   {{- else }}
-  - {"sourceLabels": ["__name__"], "regex": ".*_created", "action": "drop"}
+  - {"sourceLabels": ["__name__"], "regex": ".*_created|ALERTS.*|up|scrape_.*|target:.*|engine:.*|model:.*|service:.*|host:.*|monitor:.*|scope:.*|fleet:.*", "action": "drop"}
   - {"sourceLabels": ["adaptive", "attention_backend", "batch", "block_size", "cache_dtype", "class", "data_parallel_size", "dimension", "draft_model", "draft_model_revision", "engine", "expert_parallel", "finished_reason", "handler", "k", "k_schedule", "kv_cache_dtype", "kv_cache_max_concurrency", "kv_cache_size_tokens", "le", "method", "model_revision", "model_runner", "num_gpu_blocks", "pipeline_parallel_size", "position", "quantization", "reason", "rejection", "source", "status", "tensor_parallel_size", "vllm_version"], "regex": "(?s).*(?:\\{\\{|[<>[:cntrl:]\\x{80}-\\x{9f}\\p{Cf}\\p{Zl}\\p{Zp}]).*", "action": "drop"}
   - {"sourceLabels": ["model_name"], "targetLabel": "__tmp_number", "modulus": 1000, "action": "hashmod"}
   - {"sourceLabels": ["__tmp_number", "model_name"], "separator": ":", "regex": "(\\d+):(?s).*(?:\\{\\{|[<>[:cntrl:]\\x{80}-\\x{9f}\\p{Cf}\\p{Zl}\\p{Zp}]).*", "targetLabel": "model_name", "replacement": "unsafe-name-$1", "action": "replace"}
