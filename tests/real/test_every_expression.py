@@ -13,7 +13,7 @@ from support import grafana
 pytestmark = pytest.mark.prometheus
 
 TOO_SHORT = "the run lasts ten minutes: there is no hour or day before it"
-FEW_WINDOWS = "the run's models are measured for less than ten windows"
+FEW_WINDOWS = "the run's models are measured for fewer than thirteen windows"
 ONE_ENGINE = "each model of the run has one engine"
 ONE_CONFIGURATION = "the run's servers keep their configuration"
 NOT_LOADED = "a replay evaluates alerts by itself, so that Prometheus holds no ALERTS"

@@ -20,10 +20,11 @@ from draftboard.signals.traffic import decoded
 from draftboard.status import Status
 
 _TIME = latency.TIME_PER_OUTPUT_TOKEN
-_WINDOWS, _FEWEST = 12, 9
-"""Changes between windows that an interval looks at, and that it needs."""
-_FACTOR = 2.5
-"""Half an interval over the median change: holds the truth in 95 of 100 simulated runs, of twelve changes."""
+WINDOWS, FEWEST, APART = 24, 9, 4
+"""Changes that an interval looks at and that it needs, and the windows that lie between the two ends of a change."""
+FACTOR = 3.2
+"""Half an interval over the median change: holds the truth in 90 of 100 simulated runs where neighbouring windows
+correlate by 0.9, and in 98 where they are independent."""
 
 
 _baseline_time = first_of(
@@ -64,29 +65,30 @@ measured_speedup = Signal(
 )
 
 
-_HISTORY = RATE_WINDOW * _WINDOWS
-# Between windows that share no request: one step of the truth, however large, is in two of these changes at most.
+_HISTORY = RATE_WINDOW * WINDOWS
+# Neighbouring windows may be alike, by requests and sessions that outlast them, and then their changes tell little. One
+# step of the truth, however large, is in four of the changes.
 _median = Number(0.5)
-_changes = Function("abs", Function("ln", measured_speedup / measured_speedup.ago(RATE_WINDOW)))
+_changes = Function("abs", Function("ln", measured_speedup / measured_speedup.ago(RATE_WINDOW * APART)))
 _usual_change = OverTime("quantile_over_time", _changes, _HISTORY, pace=RATE_WINDOW, share=_median) & (
-    OverTime("count_over_time", _changes, _HISTORY, pace=RATE_WINDOW) >= _FEWEST
+    OverTime("count_over_time", _changes, _HISTORY, pace=RATE_WINDOW) >= FEWEST
 )
-_uncertainty = Function("exp", _FACTOR * _usual_change) - 1
+_uncertainty = Function("exp", FACTOR * _usual_change) - 1
 
 speedup_uncertainty = Signal(
     name="measured_speedup_uncertainty",
     title="Uncertainty of the measured speedup",
     short="Uncertainty",
     question="How much does the measured speedup vary by chance?",
-    description="By its variation over 12 windows; the 95 % interval is speedup / (1 + this) to speedup x (1 + this).",
+    description="By its variation over 24 windows; the 95 % interval is speedup / (1 + this) to speedup x (1 + this).",
     action="Where the interval contains 1, measure longer.",
-    note="It rests on changes between successive windows (rules.window); a sudden slowdown hardly widens it. It covers "
-    "chance within one window, not other prompts or machines. Shown with nine of the twelve changes.",
+    note="It rests on changes over four windows (rules.window); a sudden slowdown hardly widens it. It covers "
+    "chance within one window and correlated windows, not other prompts or machines. Shown with nine of 24 changes.",
     better=Better.LOWER,
-    # A single evaluation does not compute an hour of a past.
+    # A single evaluation does not compute hours of a past.
     expr=If(Evaluator.ONCE, AsRecorded(Ref("measured_speedup_uncertainty")), _uncertainty),
     record="vllm_measured_speedup:uncertainty_rate{window}",
-    empty="no measured speedup, or for less than ten windows",
+    empty="no measured speedup, or for fewer than thirteen windows",
 )
 _beyond = 1 + speedup_uncertainty
 speedup_low = Signal(
@@ -94,7 +96,7 @@ speedup_low = Signal(
     title="Measured speedup, low end",
     short="Low",
     question="How low may the measured speedup be?",
-    description="Lower end of the 95 % interval of the measured speedup, from its variation over twelve windows.",
+    description="Lower end of the 95 % interval of the measured speedup, from its variation over 24 windows.",
     action="Where the interval contains 1, measure longer before you decide.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
@@ -108,7 +110,7 @@ speedup_high = replace(
     title="Measured speedup, high end",
     short="High",
     question="How high may the measured speedup be?",
-    description="Upper end of the 95 % interval of the measured speedup, from its variation over twelve windows.",
+    description="Upper end of the 95 % interval of the measured speedup, from its variation over 24 windows.",
     expr=measured_speedup * _beyond,
 )
 
