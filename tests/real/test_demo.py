@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import lzma
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from rich.console import Console
 
 from conftest import DEMO_SETTINGS, RECORDING, program
+from conftest import replayed as replaying_of
 from draftboard.calibrate import calibrated, of_history
 from draftboard.cli import main
 from draftboard.durations import Duration
@@ -26,7 +28,7 @@ from draftboard.output import as_json, show
 from draftboard.reading import Recorded
 from draftboard.settings import Settings, load
 from draftboard.signals import Edition, Scope, Signal
-from draftboard.signals.economics import expected_speedup
+from draftboard.signals.economics import expected_speedup, expected_speedup_high, expected_speedup_low
 from draftboard.signals.users import measured_speedup
 from draftboard.signals.verdicts import VERDICT, verdict
 from draftboard.status import Status
@@ -215,6 +217,32 @@ def test_with_the_default_costs_no_verdict_contradicts_a_measured_slowdown(demo_
 @pytest.mark.xdist_group("default_run")
 def test_with_default_settings_no_verdict_contradicts_a_measured_slowdown(default_run: Replay) -> None:
     assert contradicted(default_run) == {}
+
+
+@pytest.fixture(scope="module")
+def alone(demo_settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
+    """The recording without its baseline."""
+    rest = tmp_path_factory.mktemp("alone") / "run.om"
+    with lzma.open(RECORDING, "rt") as lines:
+        rest.write_text("".join(line for line in lines if 'spec_method="none"' not in line))
+    with replaying_of(rest, demo_settings) as replay:
+        yield replay
+
+
+@pytest.mark.long
+@of_kept
+def test_without_its_baseline_no_minute_contradicts_the_measurement(demo_run: Replay, alone: Replay) -> None:
+    minutes, scope = range(60, BUSY, 60), Scope(alone.settings)
+    measured = of_ngram(demo_run, scope, measured_speedup, minutes)
+    assert len(measured) >= 6
+    low, high, told = (
+        of_ngram(alone, scope, signal, minutes) for signal in (expected_speedup_low, expected_speedup_high, verdict)
+    )
+    assert of_ngram(alone, scope, measured_speedup, minutes) == {}
+    assert not [at for at, speedup in measured.items() if not low[at] <= speedup <= high[at]]
+    statuses = judged(measured_speedup, measured, alone.settings)
+    contrary = {Status.GOOD, Status.BAD}
+    assert not [at for at, status in statuses.items() if {status, VERDICTS[round(told[at])]} == contrary]
 
 
 def at_one_minute(story: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What a report says where no cost was measured or set: ranges, and only what all of a range supports."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,9 @@ import pytest
 from draftboard import evidence
 from draftboard.evidence import Load
 from draftboard.evidence.law import METHODS
-from draftboard.reading import Lifetime
+from draftboard.lab.simulator import find
+from draftboard.lab.simulator.serve import page as served
+from draftboard.reading import Lifetime, Pages
 from draftboard.report import ModelReport, Report, report, verdict_of
 from draftboard.report.document import document, status_of
 from draftboard.report.numbers import Expectation
@@ -16,6 +19,7 @@ from draftboard.settings import Settings
 from draftboard.status import Status
 from support.known import known
 from support.pages import page
+from support.simulated import started
 
 Judged = Callable[..., ModelReport]
 DEEP = (950, 900, 850)
@@ -124,6 +128,42 @@ def test_a_good_drafter_under_load_is_never_told_to_keep_k_without_a_baseline(ju
     assert verdict.advice in {None, "measure against a baseline", "try a shorter K"}
 
 
+@pytest.mark.long
+def test_an_overloaded_server_is_never_told_to_keep_k_without_its_baseline(tmp_path: Path) -> None:
+    """The true speedup is 0.75 from minute 30 on, and users wait for the queue."""
+    server, pages, found = started(find("overload")), list[Path](), list[ModelReport]()
+    for minute in range(5, 71, 5):
+        server.advance(minute * 60)
+        pages.append(tmp_path / f"{minute}.prom")
+        pages[-1].write_bytes(served(server))
+    for pair in pairwise(pages):
+        found += report(Pages(*pair), Settings(), method="eagle3").models
+    assert {one.verdict.says for one in found} == {"unclear (assumed)"}
+    assert {one.verdict.advice for one in found} == {"measure against a baseline"}
+    assert [bool(known(one.waiting).says) for one in found] == [False] * 5 + [True] * 8
+    assert all(0.75 in known(assumed(one).speedup) for one in found[5:])
+
+
+INFO = 'draftboard_spec_info{engine="0",model_name="m",pipeline_parallel_size="4"} 1\n'
+PROMPTS = 'vllm:prompt_tokens_total{engine="0",model_name="m"} 50000\n'
+CONTRARY = {
+    "vllm#44697: MTP over four stages of a pipeline": ((943,), "mtp", 1, INFO, 0.71),
+    "vllm#52362: a block of seven at 256 clients": ((700, 500, 360, 260, 190, 140, 100), "dspark", 256, "", 0.88),
+    "spark-vllm-docker#343: K = 2 is faster at eight clients": ((844, 599, 385, 271), "mtp", 8, "", None),
+    "llm-scaler#657: prompts of 50,000 tokens": ((980, 960, 940, 920), "mtp", 1, PROMPTS, 1.18),
+}
+"""Threads in which the speedup by costs of 5 % a token had the wrong sign: what a page shows, and what was measured."""
+
+
+@pytest.mark.parametrize("thread", CONTRARY)
+def test_threads_that_measured_the_contrary_of_small_costs_are_unclear(thread: str, judged: Judged) -> None:
+    accepted, method, running, further, measured = CONTRARY[thread]
+    model = judged(accepted, method, running=running, further=further)
+    assert model.verdict.says == "unclear (assumed)"
+    assert model.verdict.advice != "keep"
+    assert measured is None or measured in known(assumed(model).speedup)
+
+
 def test_beyond_the_largest_measured_batch_there_is_no_verdict(judged: Judged) -> None:
     model = judged(DEEP, running=257)
     assert verdict_of(model) == "no verdict: unknown at this load"
@@ -143,12 +183,11 @@ def test_an_idle_moment_tells_no_batch(judged: Judged) -> None:
 
 def test_an_unknown_method_and_long_prompts_widen_the_range_and_are_named(judged: Judged) -> None:
     usual = known(assumed(judged(DEEP)).speedup)
-    labels = '{engine="0",model_name="m"}'
-    prompts = f"vllm:prompt_tokens_total{labels} 50000\n"
     for model, why in (
         (judged(DEEP, ""), "the drafting method is unknown"),
         (judged(DEEP, "custom_class"), "the method custom_class is unknown"),
-        (judged(DEEP, further=prompts), "prompts of over 16,384 tokens make verifying slower"),
+        (judged(DEEP, further=INFO), "pipeline parallelism adds to each step with drafts"),
+        (judged(DEEP, further=PROMPTS), "prompts of over 16,384 tokens make verifying slower"),
     ):
         assert known(assumed(model).speedup).low < usual.low
         assert f"The range is wide: {why}" in model.verdict.reasons

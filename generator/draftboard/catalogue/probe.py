@@ -7,10 +7,11 @@ from draftboard.catalogue.metric import Kind, Metric, Presence
 PREFIX = "draftboard_spec_"
 DRAFTING = ("method", "k", "adaptive", "rejection")
 VERSION, DRAFTER = "vllm_version", "draft_model"
+STAGES = "pipeline_parallel_size"
 RUNS = (
     *(VERSION, DRAFTER, "draft_model_revision", "k_schedule", "model_revision", "model_runner"),
     *("attention_backend", "quantization", "kv_cache_dtype"),
-    *("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "expert_parallel"),
+    *("tensor_parallel_size", STAGES, "data_parallel_size", "expert_parallel"),
 )
 """Labels of what changes with a server's release or arguments only."""
 

@@ -21,7 +21,7 @@ class End:
     batch: float
     """Requests that share a step, where that is unknown."""
     unlike: float
-    """By how much long prompts multiply the cost of a step with a draft."""
+    """By how much long prompts, or stages of a pipeline, multiply the cost of a step with a draft."""
     token: Mapping[str, float]
     """Drafting a token, in plain steps."""
     other_token: float

@@ -23,7 +23,7 @@ from draftboard.report.own import Stretch, own_of
 from draftboard.signals.acceptance import acceptance_length, coverage, draft_length, tokens_per_step
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.capacity import prompt_tokens
-from draftboard.signals.costs import decode_batch
+from draftboard.signals.costs import decode_batch, pipelined
 from draftboard.signals.depth import draft_length_at, next_position_accepted, tokens_per_step_at
 from draftboard.signals.drafting import configured_k
 from draftboard.signals.economics import expected_speedup_high, expected_speedup_low, step_cost_high, step_cost_low
@@ -58,7 +58,8 @@ def _assumed(numbers: Numbers, drafting: Drafting, batch: float | None) -> Expec
     method = value_of(numbers.labels, numbers.settings.labels.spec_method)
     answered = numbers.value(first_tokens)
     prompts = per(numbers.value(prompt_tokens), answered) if answered else None
-    wider = assumed(method, prompt_tokens=prompts).wider
+    stages = numbers.value(pipelined) is not None
+    wider = assumed(method, prompt_tokens=prompts, pipeline=stages).wider
     lows, highs = numbers.by(speedup_at_low), numbers.by(speedup_at_high)
     speedup_at = tuple(_in_order(lows[k], highs[k]) for k in sorted(lows.keys() & highs.keys(), key=int))
     return Expectation(

@@ -33,7 +33,7 @@ from draftboard.settings import Settings, spelled
 from draftboard.signals import Edition, Level, Scope, Signal, traffic
 from draftboard.signals.classes import CLASS, class_acceptance, class_length, class_share
 from draftboard.signals.comparison import BEFORE
-from draftboard.signals.costs import decode_batch, step_cost
+from draftboard.signals.costs import decode_batch, pipelined, step_cost
 from draftboard.signals.drafting import configured_k, draft_tokens_per_pos, lowest_k
 from draftboard.signals.health import health
 from draftboard.signals.integrity import ERRORS, identity_error
@@ -45,7 +45,7 @@ _BASE = dict.fromkeys(
     (
         *(traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens, traffic.accepted_tokens_per_pos),
         *(traffic.decode_steps, traffic.first_tokens, draft_tokens_per_pos, state, configured_k, lowest_k),
-        decode_batch,
+        *(decode_batch, pipelined),
         *(signal for family in FELT.values() for signal in (family.buckets, family.mean)),
         *(of.signal for of in bound(Traffic).values() if of.shown is not LINE),
     )

@@ -5,7 +5,7 @@ Where they say nothing, it is a range, of published measurements: its cheap and 
 
 from dataclasses import dataclass
 
-from draftboard.catalogue import latency
+from draftboard.catalogue import latency, probe
 from draftboard.evidence import LONG_PROMPT
 from draftboard.expr.nodes import (
     Aggregate,
@@ -18,13 +18,16 @@ from draftboard.expr.nodes import (
     Interpolated,
     IsSet,
     Labels,
+    Match,
     Not,
     OverTime,
+    Raw,
     Ref,
     constant,
     expr,
     first_of,
     on,
+    over_level,
     rate,
 )
 from draftboard.quantity import EVALUATION, Setting
@@ -142,6 +145,19 @@ verify_inflation = Signal(
 )
 
 
+pipelined = Signal(
+    name="pipelined",
+    title="Pipeline parallelism",
+    question="Do stages of a pipeline share a step?",
+    description="1 where an engine has several stages of a pipeline, as vLLM resolved its configuration at start.",
+    action="Run a baseline: published costs of such servers are few, and high.",
+    note="Only engines with Draftboard's plugin for vLLM.",
+    unit=Unit.CODE,
+    expr=over_level("max", Raw(probe.INFO, matchers=(Match(probe.STAGES, "!~", "|1"),))),
+    empty="no pipeline, or no server has the plugin for vLLM",
+)
+_unlike = first_of(capacity.prompt_tokens / first_tokens > LONG_PROMPT, pipelined)
+"""Where servers are no example of most published measurements."""
 ASSUMED = IsSet("draft_cost.is_assumed")
 """Where no cost is set: then it is a range."""
 
@@ -169,8 +185,7 @@ def _case(end: str, name: str, extreme: str) -> Case:
     batch = first_of(known, constant(of("batch"), drafts)) <= Setting("draft_cost.largest_batch")
     # One more token in a step of so many, by the law of published measurements: batch / (knee + batch).
     verifying = expr(1).per(expr(of("knee")).per(batch) + 1)
-    long = capacity.prompt_tokens / first_tokens > LONG_PROMPT
-    unlike = first_of(constant(of("unlike"), long), constant(1, drafts))
+    unlike = first_of(constant(of("unlike"), _unlike), constant(1, drafts))
     token = Signal(
         name=f"token_cost_{name}",
         title=f"Cost of a drafted token, at {extreme}",
