@@ -34,9 +34,10 @@ from draftboard.quantity import EVALUATION, Setting
 from draftboard.signals import capacity
 from draftboard.signals.acceptance import coverage, draft_length
 from draftboard.signals.baseline import METHOD, of_baseline, of_speculating
-from draftboard.signals.signal import Better, Signal, Unit
+from draftboard.signals.signal import Better, Code, Signal, Unit
 from draftboard.signals.steps import LOAD, STEP_TIMES_BY_BATCH
 from draftboard.signals.traffic import decode_steps, drafts, first_tokens
+from draftboard.status import Status
 
 _IS_CURVE = IsSet("draft_cost.inflation_is_curve")
 
@@ -154,6 +155,7 @@ pipelined = Signal(
     note="Only engines with Draftboard's plugin for vLLM.",
     unit=Unit.CODE,
     expr=over_level("max", Raw(probe.INFO, matchers=(Match(probe.STAGES, "!~", "|1"),))),
+    codes=(Code(1, "pipeline", Status.ODD),),
     empty="no pipeline, or no server has the plugin for vLLM",
 )
 _unlike = first_of(capacity.prompt_tokens / first_tokens > LONG_PROMPT, pipelined)
