@@ -200,6 +200,13 @@ def test_heads_below_seventy_percent_at_the_first_position_pay() -> None:
     assert rows.index("drafter") > max(map(rows.index, ("shorter", "off", "longer")))
 
 
+def test_no_survival_of_the_last_position_decides_k() -> None:
+    dear = theory.speedup_at((0.9, 0.7, 0.5, 0.4), 0.3, 1)
+    cheap = theory.speedup_at((0.5, 0.2, 0.08), 0.02, 1)
+    assert dear[4] < dear[3]
+    assert cheap[3] > cheap[2]
+
+
 def test_answers_of_one_token_flatter_a_mean_over_requests() -> None:
     whole, one = [0.061] * 33, [0.0] * 67
     assert 0.05 / fmean(whole + one) == pytest.approx(2.48, abs=0.005)
