@@ -8,6 +8,7 @@ from draftboard.compare.gates import drop_gate, interval_in_words, speedup_gate,
 from draftboard.compare.objects import Comparison, Cost, Measured, Row, Tail, Value, Variant, Verdict
 from draftboard.compare.rows import apart, groups, in_words, value_of
 from draftboard.compare.sides import Side, Sides, conditions, engines_in_words, over, trend
+from draftboard.compare.standardised import standardised
 from draftboard.errors import DraftboardError
 from draftboard.report import SOONER, Felt, named, warnings, why_none
 from draftboard.settings import Settings
@@ -83,7 +84,7 @@ def compare(
             f"cost is not comparable: {used}; measure as many on each side, or leave out --gpu-hour-price"
         )
     busy = min(side.at(_WAITING) or 0.0 for side in sides) >= 1
-    measured, compared = _measured(sides, alike=alike, busy=busy), groups(sides)
+    measured, compared = _measured(sides, settings, alike=alike, busy=busy), groups(sides)
     gates = []
     if max_drop_pp is not None:
         gates.append(drop_gate(sides, max_drop_pp, settings, whole=whole_interval))
@@ -110,7 +111,7 @@ def _variant(side: Side) -> Variant:
     return Variant(name=named(side.model), **counted, **of_model, **of_report)
 
 
-def _measured(sides: Sides, *, alike: bool, busy: bool) -> Measured:
+def _measured(sides: Sides, settings: Settings, *, alike: bool, busy: bool) -> Measured:
     def gain(path: str) -> float | None:
         return over(sides[1].at(path), sides[0].at(path))
 
@@ -123,6 +124,7 @@ def _measured(sides: Sides, *, alike: bool, busy: bool) -> Measured:
     return Measured(
         speedup=speedup,
         speedup_interval=old.over(new) if speedup and old and new else None,
+        standardised=standardised(sides, settings) if speedup else None,
         throughput=throughput,
         step_cost=steps,
         speedup_by_steps=over(gain("model.traffic.tokens_per_step"), steps),

@@ -96,6 +96,9 @@ class Measured(Described):
     speedup_interval: Estimate | None = None
     """With its 95 % interval; None where a side has too few parts of its time. The value is that of the
     parts together."""
+    standardised: Estimate | None = None
+    """The speedup at equal lengths of prompts and answers: parts of the runs reweighted; None where lengths are alike,
+    or where the parts do not allow it."""
     throughput: float | None
     """Generated tokens/s per engine, candidate / baseline: not a speedup where clients send at a fixed rate."""
     step_cost: float | None

@@ -75,12 +75,19 @@ def _figures(comparison: Comparison) -> Iterator[tuple[str, str, str]]:
         of_v = "requires a candidate that drafts, with step latency"
         if comparison.baseline.drafts:
             of_v = "requires a baseline without speculation"
+    alike = measured.standardised
+    standardised = (
+        "Standardised speedup",
+        alike.value if alike else None,
+        f"the same at equal lengths of prompts and answers, parts reweighted{interval_in_words(alike)}",
+    )
     for title, number, means in (
         (
             measured_speedup.title,
             measured.speedup,
             f"mean time per output token, baseline / candidate{interval_in_words(measured.speedup_interval)}",
         ),
+        *([standardised] if alike else []),
         ("Speedup by decode steps", measured.speedup_by_steps, "tokens per step, candidate / baseline, / step cost"),
         ("Throughput", measured.throughput, "generated tokens/s per engine, candidate / baseline: depends on the load"),
         ("Step cost", measured.step_cost, "mean step latency, candidate / baseline"),

@@ -200,6 +200,8 @@ class Part(Described):
     """Generated tokens."""
     first_tokens: Annotated[float, latency.TIME_TO_FIRST_TOKEN.count] = 0.0
     """Requests that received their first token."""
+    prompts: Annotated[float, serving.PROMPT_TOKENS] = 0.0
+    """Prompt tokens."""
 
 
 COUNTED = annotated(Part, Metric)

@@ -22,14 +22,15 @@ def _lengths(part: Part) -> tuple[float, float]:
     return (part.drafts + part.accepted_tokens, part.drafts) if part.draft_tokens else (0.0, 0.0)
 
 
-def _times(part: Part) -> tuple[float, float]:
-    # As the mean: of engines that time no steps by request.
+def times(part: Part) -> tuple[float, float]:
+    """Time of tokens and their number, as the mean has them."""
+    # Of engines that time no steps by request.
     by_step = part.step_seconds, part.generated - part.first_tokens
     return by_step if part.step_seconds else (part.seconds_per_token, part.requests)
 
 
 _SUMS: Mapping[str, Callable[[Part], tuple[float, float]]] = {
-    per_token.mean.name: _times,
+    per_token.mean.name: times,
     acceptance.name: attrgetter("accepted_tokens", "draft_tokens"),
     acceptance_length.name: _lengths,
 }
