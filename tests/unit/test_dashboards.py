@@ -549,7 +549,6 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "samples_stopped",  # shown as the age of data
         *("replicas_missing", "unwatched"),  # shown as engines by state, and as the alerts on them
         "pipelined",  # widens the expected speedup
-        "replicas_missing",  # shown as engines by state, and as the alert on it
         *("k_changed", "vllm_version_changed", "draft_model_changed", "new_arm"),  # marked on every graph
         *("seen", "busy_all_day"),  # read by the state, known servers and silence
         *(f"error_ratio_{window}" for window in ("30m", "1h", "2h", "6h", "1d", "3d")),  # shown as burn rates
