@@ -81,7 +81,7 @@ def test_a_number_on_a_page_is_that_of_the_code(page: str, sentence: str) -> Non
 def test_whoever_decides_reads_how_long_a_measurement_takes() -> None:
     window = SETTINGS.rules.rate_window
     page = " ".join((ROOT / "docs/start/decide.md").read_text().split())
-    assert (str(window), str(Duration(users._WINDOWS * window.seconds))) == ("5m", "1h")  # noqa: SLF001
+    assert (str(window), str(Duration(users.WINDOWS * window.seconds))) == ("5m", "1h")
     assert "five minutes under like load give a figure, an hour its margin of chance" in page
 
 
