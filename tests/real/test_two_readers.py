@@ -17,6 +17,7 @@ from draftboard.catalogue import (
     Presence,
     around,
     latency,
+    probe,
     serving,
     speculation,
 )
@@ -125,6 +126,7 @@ def own_labels(metric: Metric, k: int) -> list[dict[str, str]]:
         "position": [str(position) for position in range(k)],
         "status": ["2xx", "4xx", "5xx"],
         "finished_reason": ["stop", "error"],
+        probe.STAGES: ["1", "4"],
         "rule_group": ["rules.yaml;draftboard-requests", "rules.yaml;other"],
     }
     found = [values.get(label) or list(metric.values.get(label, ("a", "b")))[:2] for label in metric.own_labels]
