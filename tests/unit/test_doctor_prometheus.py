@@ -6,7 +6,7 @@ import json
 import pytest
 
 from draftboard.catalogue import speculation
-from draftboard.doctor import examine_prometheus, prometheus
+from draftboard.doctor import examine_prometheus, loaded, prometheus
 from draftboard.doctor.finding import Finding, Severity
 from draftboard.doctor.prometheus import Stored
 from draftboard.doctor.series import Server, all_readers, named
@@ -182,3 +182,24 @@ def test_a_ruler_that_does_not_answer_is_an_error() -> None:
         pytest.raises(DraftboardError, match="503"),
     ):
         examine_prometheus(client, SETTINGS, 0.0, ruler=ruler)
+
+
+@pytest.mark.parametrize(
+    ("kept", "rule", "says"),
+    [
+        (["1296000"], "r[30d]", "samples of 15 days, and rules look back 30d"),
+        (["1296000"], "r[4w2d:5m]", "samples of 15 days, and rules look back 30d"),
+        (["2592000"], "r[30d]", ""),
+        ([], "r[30d]", ""),
+        (["1296000", "1296000"], "r[30d]", ""),
+        (["1296000"], "r[5m]", ""),
+    ],
+)
+def test_retention_that_is_shorter_than_rules_look_back_is_found(kept: list[str], rule: str, says: str) -> None:
+    rows = [{"metric": {"instance": str(number)}, "value": [0, one]} for number, one in enumerate(kept)]
+    answer = page(json.dumps({"status": "success", "data": {"resultType": "vector", "result": rows}}))
+    rules = [LoadedRule("r", "draftboard-x", "", query=rule), LoadedRule("own", "own", "", query="r[1y]")]
+    with answering(answer) as place, Client(place) as client:
+        found = list(loaded.of_short_retention(rules, client, 0))
+    assert [one.where for one in found] == (["retention by time", "retention by size"] if says else [])
+    assert all(says in one.what for one in found)

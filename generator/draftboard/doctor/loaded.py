@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from draftboard import __version__
 from draftboard.doctor.finding import Finding, shortened
 from draftboard.durations import Duration
-from draftboard.prometheus import LoadedRule
+from draftboard.prometheus import Client, LoadedRule
 from draftboard.rules import RELEASES, AlertingRule, alerting_groups, recording_groups
 from draftboard.settings import Settings
 
@@ -17,6 +17,13 @@ _DURATION = re.compile(r"(?<=[\[:t])(?:\d+[wdhms])+(?=[]:)\W]|$)")  # After `[`,
 _NUMBER = re.compile(r"(?<![\w.:])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.:])")
 _MATCHER = re.compile(r'\w+(?:=~|!~|!=|=)"(?:[^"\\]|\\.)*"')
 _SELECTED = re.compile(r'\{((?:[^"{}]|"(?:[^"\\]|\\.)*")*)\}')
+_RANGE = re.compile(r"\[((?:\d+[wdhms])+)[]:]")
+_AGE = "(time() - last_over_time(prometheus_tsdb_lowest_timestamp_seconds[1d]))"
+_KEPT = {
+    "time": "prometheus_tsdb_retention_limit_seconds > 0",
+    "size": f"({_AGE} > 86400) * (prometheus_tsdb_retention_limit_bytes > 0) / prometheus_tsdb_storage_blocks_bytes",
+}
+"""Seconds of samples that each limit keeps; that by size at the growth so far, of a day or more."""
 _RELEASE = re.compile(r'"release", "([^"]*)"')
 
 
@@ -44,6 +51,20 @@ def of_other_builds(rules: Sequence[LoadedRule], settings: Settings) -> Iterator
         yield Finding.of("foreign-rules", "rules", count=len(left), names=shortened(left), **words)
     if twice := sorted(name for name, count in Counter(rule.name for rule in ours).items() if count > 1):
         yield Finding.of("rules-twice", "rules", count=len(twice), names=shortened(twice))
+
+
+def of_short_retention(rules: Sequence[LoadedRule], client: Client, time: float) -> Iterator[Finding]:
+    """Limits that keep less than rules look back, such as those on error budgets.
+
+    Where several Prometheus are scraped, none says which is the one that is examined.
+    """
+    ranges = {text for rule in rules if rule.group.startswith(_OURS) for text in _RANGE.findall(rule.query)}
+    longest = Duration(max((Duration.parse(text).seconds for text in ranges), default=0))
+    for limit, seconds in _KEPT.items():
+        kept = client.query(seconds, time)
+        if len(kept) == 1 and kept[0].samples[-1][1] < longest.seconds:
+            days = f"{kept[0].samples[-1][1] / 86_400:.0f}"
+            yield Finding.of("short-retention", f"retention by {limit}", days=days, longest=longest)
 
 
 def _plain(expression: str) -> str:

@@ -13,7 +13,7 @@ from draftboard.doctor import series
 from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, shortened
 from draftboard.doctor.labels import of_labels
-from draftboard.doctor.loaded import of_other_builds
+from draftboard.doctor.loaded import of_other_builds, of_short_retention
 from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.doctor.series import NAMES, Reader, Server, named, place
 from draftboard.errors import DraftboardError
@@ -62,7 +62,9 @@ def examine_prometheus(
         targets = client.targets()
     with suppress(*(() if ruler else (DraftboardError,))):
         rules = (ruler or client).rules()
-    of_our_rules = of_rules(rules, stored, settings, readers)
+    of_our_rules = [*of_rules(rules, stored, settings, readers)]
+    if not ruler:  # It reads a store of its own, which may keep more.
+        of_our_rules += of_short_retention(rules or (), client, time)
     if not stored.servers:
         where = f"the selector {settings.selector}" if settings.selector else "scrape_configs"
         empty = series.silenced_by({name for names in NAMES.values() for name in names}, readers)
