@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.stack
 
 SERVICES = ("prometheus", "alertmanager", "grafana")
 SAMPLES, SILENCES = "draftboard_prometheus-data", "draftboard_alertmanager-data"
+GRAFANA = "draftboard_grafana-data"
 FOREIGN = {"Origin": "https://evil.example", "Host": "evil.example"}
 PLAIN = b'vllm:num_requests_running{model_name="m",engine="0"} 1\n'
 OUTAGE = {"alertname": "VLLMTargetDown", "instance": "many"}
@@ -166,13 +168,28 @@ def test_a_damaged_file_of_alertmanager_is_set_aside_and_named(stack: Checkout, 
     assert f"{name}.damaged-" in in_volume(stack, SILENCES, "ls")
 
 
-def test_a_restored_backup_has_the_samples_from_before(stack: Checkout) -> None:
+def test_a_restored_backup_has_samples_silences_and_what_grafana_wrote(stack: Checkout) -> None:
     """As docs/operate/scale.md says, with the image that is there."""
     until(lambda: stack.prometheus("query?query=count_over_time(up[1h])")["result"], "samples")
+    silence = {
+        "matchers": [{"name": "alertname", "value": "None", "isRegex": False}],
+        "startsAt": datetime.now(UTC).isoformat(),
+        "endsAt": (datetime.now(UTC) + timedelta(hours=1)).isoformat(),
+        "createdBy": "a test",
+        "comment": "kept",
+    }
+    httpx.post(stack.url("alertmanager", "/api/v2/silences"), json=silence).raise_for_status()
+    stack.docker.docker("exec", stack.container("grafana"), "sh", "-c", "echo kept >/var/lib/grafana/kept")
     before = time.time()
     stack.made("down")
-    in_volume(stack, SAMPLES, "tar czf /tmp/all.tgz . && rm -rf /data/* && tar xzf /tmp/all.tgz && chown -R 0:0 .")
+    for volume in (SAMPLES, SILENCES, GRAFANA):
+        in_volume(stack, volume, "tar czf /tmp/all.tgz . && rm -rf /data/* && tar xzf /tmp/all.tgz && chown -R 0:0 .")
     stack.made("up")
     stack.until_healthy(*SERVICES)
-    query = f"query?time={before}&query=count(up)"
-    assert stack.prometheus(query)["result"]
+    assert stack.prometheus(f"query?time={before}&query=count(up)")["result"]
+    silences = httpx.get(stack.url("alertmanager", "/api/v2/silences")).json()
+    assert [one["status"]["state"] for one in silences if one["comment"] == "kept"] == ["active"]
+    kept = stack.docker.docker(
+        "exec", stack.container("grafana"), "sh", "-c", "cd /var/lib/grafana; cat kept; echo >>kept"
+    )
+    assert kept == "kept"
