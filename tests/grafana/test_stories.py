@@ -32,7 +32,7 @@ class Expected(NamedTuple):
 WELL = "All models nothing to do"
 STORIES_TOLD = {
     "six": Expected(
-        r"DeepSeek-V3.1 mtp six could be faster K 1 -> 2 gains at least 1\d%",
+        r"DeepSeek-V3.1 mtp six could be faster K 1 -> 2, expected gain 1\d%",
         (("pays", "Qwen2.5-72B-Instruct", "keep"), ("pays", "Llama-3.3-70B-Instruct", "keep")),
         "depth",
     ),
@@ -58,7 +58,7 @@ STORIES_TOLD = {
         "capacity",
     ),
     "klong": Expected(
-        r"\S+ eagle3 klong could be faster K 8 -> 2 gains at least 1\d%",
+        r"\S+ eagle3 klong could be faster K 8 -> 2, expected gain 1\d%",
         (("gain unknown", "Llama-3.1-70B", r"K 8 -> 2: +19 %"),),
         "depth",
     ),

@@ -198,6 +198,11 @@ def of_severity(severity: str) -> Expr:
     return firing_alerts.where("severity", Setting(f"severities.{severity}"))
 
 
+def listed(severity: str) -> Expr:
+    """Those of a severity as the table of alerts lists them: of one alert on one thing, each once."""
+    return _of_each_alert("max", of_severity(severity))
+
+
 def _every(alerts: Expr) -> Expr:
     return Aggregate("max", (), alerts)
 

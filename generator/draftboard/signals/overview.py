@@ -118,7 +118,7 @@ ENGINES = _named(
 )
 # The watchdog fires as long as alerts are evaluated at all.
 ALERTS = _named(
-    _alerts(severity, f"fire and are {word}", _counted("count", events.of_severity(severity), events.watchdog), status)
+    _alerts(severity, f"fire and are {word}", _counted("count", events.listed(severity), events.watchdog), status)
     for severity, word, status in (
         ("critical", "critical", Status.BAD),
         ("warning", "warnings", Status.WARN),

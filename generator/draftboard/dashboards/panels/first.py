@@ -27,7 +27,7 @@ OTHERS = {
 """What is said where no model needs somebody."""
 _SHARE = "share"
 """Label that says how many of a model's engines are down, where some are."""
-_TRY = "K {{k}} -> {{next_k}} gains at least"
+_TRY = "K {{k}} -> {{next_k}}, expected gain"
 _NUMBER: dict[str, Any] = {
     "mappings": fields.no_sample("transparent"),
     "color": {"mode": "fixed", "fixedColor": "transparent"},
