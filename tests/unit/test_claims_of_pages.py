@@ -18,11 +18,7 @@ PAGES = {
 }
 BY_SETTING = re.compile(r"(\d[\d,.]*) ?(%?)(?:(?![.;:|] )[^()|\d]){0,50}\(`([a-z_]+(?:\.[a-z_0-9]+)+)`\)")
 """A number, and in brackets the setting that it is the default of."""
-QUOTED = [
-    (page, number, percent, setting)
-    for page, text in PAGES.items()
-    for number, percent, setting in BY_SETTING.findall(text)
-]
+QUOTED = list(dict.fromkeys((page, *quoted) for page, text in PAGES.items() for quoted in BY_SETTING.findall(text)))
 STACK = "".join(
     (ROOT / path).read_text()
     for path in ("deploy/docker-compose.yml", "deploy/tools/stack.py", "deploy/tools/environment.py")
