@@ -168,7 +168,7 @@ build check: $(VENV)/.runtime
 mutate: $(VENV)/.dev $(FETCHED) ## Check that the promtool cases detect every change of a rule
 	PYTHONPATH=tests $(BIN)/python -m scripts.mutate --promtool $(PROMTOOL)
 
-budget: $(VENV)/.dev $(FETCHED) ## Count what rules read; write it to tests/data/cost-budget.json
+budget: $(VENV)/.dev $(FETCHED) ## Count what rules and pages read; write it down
 	PYTHONPATH=tests $(BIN)/python -m scripts.budget --prometheus $(PROMETHEUS)
 
 detect: $(VENV)/.dev $(FETCHED) ## Measure how soon alerts tell; write it to docs/
