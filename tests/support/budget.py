@@ -50,7 +50,7 @@ def read_by_pages(files: Mapping[str, str], held: Mapping[str, float], settings:
     return {
         page["uid"]: round(
             sum(
-                _samples(promql_parser.parse(one.expr), held, settings) * (shown.seconds // one.step if one.step else 1)
+                _samples(promql_parser.parse(one.expr), held, settings, shown.seconds // one.step if one.step else 1)
                 for one in queries(page, settings, shown)
             )
         )
@@ -76,19 +76,20 @@ def is_record(name: str) -> bool:
     return name.count(":") == 2
 
 
-def _samples(node: Any, held: Mapping[str, float], settings: Settings) -> float:
+def _samples(node: Any, held: Mapping[str, float], settings: Settings, points: int = 1) -> float:
+    """Of an expression at so many points; what is pinned to the end of the range is read once for all of them."""
     match node:
         case promql_parser.VectorSelector():
-            return held.get(str(node.name), 0.0)
+            return held.get(str(node.name), 0.0) * (1 if node.at else points)
         case promql_parser.MatrixSelector():
-            name = str(node.vector_selector.name)
+            selector, name = node.vector_selector, str(node.vector_selector.name)
             pace = settings.rules.evaluation_interval if is_record(name) else settings.rules.scrape_interval
-            return held.get(name, 0.0) * max(1.0, node.range.total_seconds() / pace.seconds)
+            return _samples(selector, held, settings, points) * max(1.0, node.range.total_seconds() / pace.seconds)
         case promql_parser.SubqueryExpr():
             usual = float(settings.rules.evaluation_interval.seconds)
             step = node.step.total_seconds() if node.step else usual
             span = node.range.total_seconds() if node.range else usual
-            return _samples(node.expr, held, settings) * span / step
+            return _samples(node.expr, held, settings, 1 if node.at else points) * span / step
     below = (getattr(node, name, None) for name in ("lhs", "rhs", "expr", "param", "args"))
     parts = [one for part in below for one in (part if isinstance(part, list) else [part]) if one is not None]
-    return sum(_samples(one, held, settings) for one in parts if not isinstance(one, str))
+    return sum(_samples(one, held, settings, points) for one in parts if not isinstance(one, str))
