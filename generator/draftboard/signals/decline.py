@@ -24,6 +24,7 @@ acceptance_of_hour = Signal(
     better=Better.HIGHER,
     expr=OverTime("avg_over_time", acceptance, _HOUR),
     record="vllm_spec_decode_acceptance:avg1h_ratio_rate{window}",
+    daily=True,
     empty="speculation is off, or idle",
 )
 _newest = over_level("max", of_servers("max", Raw(around.PROCESS_START_TIME)).at(Level.TARGET))
@@ -45,6 +46,7 @@ acceptance_at_start = Signal(
         acceptance_of_hour,
     ),
     record="vllm_spec_decode_acceptance:start1h_ratio_rate{window}",
+    daily=True,
     empty=acceptance_of_hour.empty,
 )
 
