@@ -81,8 +81,8 @@ def test_a_number_on_a_page_is_that_of_the_code(page: str, sentence: str) -> Non
 def test_whoever_decides_reads_how_long_a_measurement_takes() -> None:
     window = SETTINGS.rules.rate_window
     page = " ".join((ROOT / "docs/start/decide.md").read_text().split())
-    assert (str(window), str(Duration(users.WINDOWS * window.seconds))) == ("5m", "1h")
-    assert "five minutes under like load give a figure, an hour its margin of chance" in page
+    assert (str(window), str(Duration(users.WINDOWS * window.seconds))) == ("5m", "2h")
+    assert "five minutes under like load give a figure, two hours its margin of chance" in page
 
 
 def test_the_page_on_tuning_names_the_cost_of_lookups_and_the_exact_limits() -> None:
