@@ -169,6 +169,9 @@ def test_what_was_added_up_before_it_had_a_label_is_no_model_within_the_window(r
     late = {model.method: model for model in told.models if model.labels["job"] == "labelled-late"}
     assert late[None].speculation is None
     assert late[None].verdict.withheld == "servers with and without speculation in one"
+    assert late[None].verdict.reasons == (
+        "Of its servers these did not speculate: p. They have left it within these 10m: repeat after as long",
+    )
     assert known(late["eagle3"].speculation).acceptance == pytest.approx(0.6)
 
 

@@ -66,11 +66,13 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
         for reader in (models, by_engine) if by_engine else (models,):
             _check(reader, queries)
         changes, unread = queries.changes()
+        plain = plain_among(client, settings, at, since=at - span.seconds)
         answer = _Answer(
             *(settings, span.seconds, models, by_engine, queries.broken(), parts, changes),
             steps=queries.steps(),
             classes=queries.classes(),
-            plain=plain_among(client, settings, at, since=at - span.seconds),
+            plain=plain,
+            still_plain=plain_among(client, settings, at) if plain else {},
         )
         url, spelled_apart = client.url, tuple(_spelled(queries))
         keys = models.keys(*_KEYS)
@@ -149,6 +151,7 @@ class _Answer:
     steps: Mapping[Labels, tuple[Stretch, ...]]
     classes: Mapping[Labels, tuple[Figures, Figures, Figures]]
     plain: Mapping[Labels, tuple[str, ...]]
+    still_plain: Mapping[Labels, tuple[str, ...]]
 
     def model(self, key: Labels) -> ModelReport:
         """The entry of a model."""
@@ -159,7 +162,8 @@ class _Answer:
             self._case(self.models.of(key), "its engines together"),
             baselines=baselines,
             steps=self.steps.get(key, ()),
-            plain=self.plain.get(key, ()),
+            plain=self.still_plain.get(key) or self.plain.get(key, ()),
+            plain_has_left=key not in self.still_plain,
         )
         engines = tuple(self._engines(case.numbers, self.engines)) if self.engines else ()
         own = self.parts.get(key, ())

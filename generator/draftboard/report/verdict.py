@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from string import Formatter
 
+from draftboard.durations import Duration
 from draftboard.evidence import SETTLES, Change, Ruling, headline, ruling
 from draftboard.intervals import Estimate
 from draftboard.quantity import value
@@ -28,6 +29,7 @@ _BY_NAME = {signal.name: signal for signal in ALL}
 _BY_LENGTH = frozenset(ADVICE[row].says for row in (*Change, "drafter", "measure"))
 """Advice that rests on costs, or names the drafter where costs are not known to allow better."""
 _PLAIN = 'Of its servers these do not speculate: {}. Label their targets {}="{}", or start them with speculation'
+_PLAIN_BEFORE = "Of its servers these did not speculate: {}. They have left it within these {}: repeat after as long"
 _NAMED = 3
 _RESTS_ON = {
     ASSUMED: "assumed from published measurements",
@@ -63,6 +65,7 @@ class Case:
     baselines: tuple[Numbers, ...] = ()  # Of the model's servers without speculation.
     steps: tuple[Stretch, ...] = ()  # Its own, at as many loads as are known.
     plain: tuple[str, ...] = ()  # Servers without speculation whose numbers are added to those of servers with it.
+    plain_has_left: bool = False  # Whether that was within the window only, as before their targets had a label.
 
     @property
     def settings(self) -> Settings:
@@ -83,7 +86,11 @@ def verdict_of(case: Case) -> objects.Verdict:
     if case.plain:
         first, more = ", ".join(case.plain[:_NAMED]), len(case.plain) - _NAMED
         plain = f"{first} and {more} more" if more > 0 else first
-        reason = _PLAIN.format(plain, case.settings.labels.spec_method, case.settings.methods.baseline)
+        reason = (
+            _PLAIN_BEFORE.format(plain, Duration(round(case.seconds)))
+            if case.plain_has_left and case.seconds
+            else _PLAIN.format(plain, case.settings.labels.spec_method, case.settings.methods.baseline)
+        )
         return objects.Verdict(says=None, advice=None, reasons=(reason,), withheld=MIXED)
     if case.broken:
         chosen = VERDICT.choices["contradiction"]
