@@ -74,7 +74,7 @@ These are for a few engines without recording rules. The table has their samples
 {alone}
 {beside}## Rules
 
-Prometheus evaluates all recording and alerting rules every minute. Their seconds are the sum of all groups, which
+Prometheus evaluates the rules every minute, those on days every four. Their seconds are the sum of all groups, which
 Prometheus spreads over the interval.
 
 {rules}
