@@ -167,7 +167,9 @@ def demo(
 ) -> None:
     """Replay ten minutes of a real vLLM, then drill an alert."""
     optional_module("draftboard.lab.simulator.fleet", why="demo needs", extra="lab")
-    click.echo("\n".join((*DEMO_SHOWS, "")))
+    for line in DEMO_SHOWS:
+        shared.print_line(line)
+    click.echo()
     recorded = {"config": _DEMO / "draftboard.toml", "keep": keep, "promtool": promtool, "details": details}
     context.invoke(replay_command, recording=_RECORDED, prometheus=prometheus, **recorded)
     click.echo()
