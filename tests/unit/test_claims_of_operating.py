@@ -5,21 +5,28 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from conftest import ROOT
+from draftboard.alerts import ALERTS
+from draftboard.build import render
+from draftboard.build.files import RECORDING
+from draftboard.build.scraping import known_series
 from draftboard.catalogue import latency
 from draftboard.doctor.releases import RELEASES
 from draftboard.durations import Duration
 from draftboard.evidence import curve, fit
 from draftboard.evidence.assumed import LONG_PROMPT, assumed_ranges
 from draftboard.evidence.measurements import published
+from draftboard.rulers import RULERS
 from draftboard.rules import LINKS, LONGEST, LONGEST_QUERY
-from draftboard.settings import Settings
+from draftboard.settings import Settings, load
 from draftboard.signals import users
+from draftboard.signals.capacity import prefix_cache_hits
 from support.budget import table
 from support.rulefiles import groups, present_in
 
@@ -173,3 +180,73 @@ def test_uids_of_dashboards_begin_as_the_page_on_migrating_says() -> None:
     uids = [json.loads(path.read_text())["uid"] for path in (ROOT / "dashboards").rglob("*.json")]
     assert "uids begin with `draftboard-`" in PAGES["migrate.md"]
     assert [uid for uid in uids if not uid.startswith("draftboard-")] == []
+
+
+def _blocks(language: str) -> list[tuple[str, str]]:
+    """Of all pages, with their page."""
+    pages = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    of = rf"(?ms)^```{language}\n(.*?)^```"
+    return [(str(page.relative_to(ROOT)), block) for page in pages for block in re.findall(of, page.read_text())]
+
+
+@pytest.mark.parametrize(("page", "block"), [one for one in _blocks("toml") if "[[incident]]" not in one[1]])
+def test_settings_that_a_page_shows_are_valid(page: str, block: str, tmp_path: Path) -> None:
+    (tmp_path / "draftboard.toml").write_text(block)
+    assert load(tmp_path / "draftboard.toml"), page
+
+
+def test_pages_show_settings() -> None:
+    assert len(_blocks("toml")) >= 15
+
+
+def test_the_page_on_rulers_has_a_row_of_each() -> None:
+    rows = re.findall(r"(?m)^\| `(\w+)` \| .* \|$", _of("operate/existing.md").partition("| `--ruler` |")[2])
+    assert tuple(rows) == RULERS
+    assert "; Thanos 0.32 or newer" in PAGES["operate/existing.md"]
+    assert "Requires Thanos 0.32," in render(Settings.model_validate({"rules": {"ruler": "thanos"}}))[RECORDING]
+
+
+def _of(page: str) -> str:
+    return (ROOT / "docs" / page).read_text()
+
+
+def test_a_scrape_takes_as_many_engines_as_the_page_says() -> None:
+    stored = re.compile("|".join(known_series(SETTINGS)))
+    names = re.findall(r"(?m)^([\w:]+)(?=[{ ])", (ROOT / "tests/data/v0.32.0-ngram-load.prom").read_text())
+    engine = sum(bool(stored.fullmatch(name)) for name in names)
+    assert SETTINGS.stack.limits.samples // engine >= 10
+    assert "By default a page may have ten engines of vLLM" in PAGES["operate/existing.md"]
+
+
+def test_what_the_pages_say_of_targets_is_what_the_settings_and_the_scrape_take() -> None:
+    assert "`spec_verification: adaptive` (or `dynamic`)" in PAGES["operate/existing.md"]
+    assert SETTINGS.methods.adaptive == ("adaptive", "dynamic")
+    assert "by `unsafe-name-` and a number" in PAGES["operate/existing.md"]
+    assert '"replacement": "unsafe-name-$1"' in (ROOT / "deploy/prometheus/scrape-options.yml").read_text()
+
+
+def test_an_alert_lasts_after_a_crash_as_long_as_the_page_says() -> None:
+    """Alertmanager keeps it for four times the delay, from a sending that is up to one delay old."""
+    (resent,) = re.findall(r"--rules.alert.resend-delay=(\d+)m", " ".join(COMPOSE["services"]["prometheus"]["command"]))
+    assert f"With {resent}m, as in the stack, six to eight minutes remain" in PAGES["operate/notifications.md"]
+    assert (3 * int(resent), 4 * int(resent)) == (6, 8)
+
+
+def test_the_loss_that_users_feel_fires_as_the_pages_say() -> None:
+    (alert,) = (one for one in ALERTS if one.name == "VLLMSpeculationSlowsUsers")
+    assert "30 minutes below 0.95" in PAGES["concepts/measured.md"]
+    assert (str(alert.for_), SETTINGS.thresholds.slower, str(SETTINGS.rules.baseline_steps)) == ("30m", 0.95, "3d")
+    assert "count for three days" in PAGES["concepts/measured.md"]
+    assert "disables the alert on an acceptance drop for an hour" in PAGES["concepts/limits.md"]
+    assert str(SETTINGS.rules.compare_with) == "1h"
+
+
+def test_the_page_on_performance_names_the_bounds_of_its_test() -> None:
+    bounds = (ROOT / "tests/real/test_dashboard_costs.py").read_text()
+    assert "`draftboard-overview` below 1/200 over 3 hours" in PAGES["reference/performance.md"]
+    assert "CHEAPER = 200\n" in bounds
+
+
+def test_placeholder_drafts_begin_with_one_release_on_page_and_dashboards() -> None:
+    (since,) = re.findall(r"since vLLM ([\d.]+) such requests start with placeholder", PAGES["concepts/limits.md"])
+    assert f"(vLLM {since} and newer)" in prefix_cache_hits.note
