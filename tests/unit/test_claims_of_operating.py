@@ -250,3 +250,17 @@ def test_the_page_on_performance_names_the_bounds_of_its_test() -> None:
 def test_placeholder_drafts_begin_with_one_release_on_page_and_dashboards() -> None:
     (since,) = re.findall(r"since vLLM ([\d.]+) such requests start with placeholder", PAGES["concepts/limits.md"])
     assert f"(vLLM {since} and newer)" in prefix_cache_hits.note
+
+
+def test_names_that_pages_promise_are_those_of_what_is_built(files: Mapping[str, str]) -> None:
+    existing, labels = PAGES["operate/existing.md"], SETTINGS.labels
+    for label in (labels.spec_method, labels.variant, labels.spec_verification, labels.host):
+        assert re.search(rf"`{label}\b", existing) or f"{{{label}: " in existing, label
+    assert "rule groups named `draftboard-...`" in existing
+    assert [group["name"] for group in groups(dict(files)) if not group["name"].startswith("draftboard-")] == []
+    assert "(folder or tag `draftboard`)" in existing
+    pages = [json.loads(path.read_text()) for path in (ROOT / "dashboards").glob("*.json")]
+    assert [page["uid"] for page in pages if "draftboard" not in page["tags"]] == []
+    assert f"`stack.secrets` (`{SETTINGS.stack.secrets}` in the containers)" in PAGES["operate/notifications.md"]
+    assert "over the past day (`rules.baseline`)" in PAGES["concepts/break-even.md"]
+    assert str(SETTINGS.rules.baseline) == "1d"

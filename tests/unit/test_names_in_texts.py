@@ -1,4 +1,4 @@
-"""Settings and options that a text names exist: advice can be typed as it stands."""
+"""Settings, options, records, series and alerts that a text names exist: advice can be typed as it stands."""
 
 import re
 from collections.abc import Mapping
@@ -7,11 +7,15 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from conftest import ROOT
+from conftest import OBJECTIVES, ROOT
 from draftboard.alerts import ALERTS
+from draftboard.build import render
+from draftboard.catalogue.removed import REMOVED
 from draftboard.files import Table
-from draftboard.settings import Settings
+from draftboard.settings import Settings, load
+from support import catalogue
 from support.command_line import options_of_commands
+from support.rulefiles import rules
 from support.texts import Text, texts
 
 KEY = re.compile(rf"(?<![\w./$(-])(?:{'|'.join(Settings.model_fields)})(?:\.(?:\w+|\*|<\w+>))+(?![\w/(-])")
@@ -133,3 +137,23 @@ def test_an_option_typed_behind_a_command_is_of_that_command(ours: list[Text]) -
             options = options_of_commands()[names] | {"--help"} if names else {"--help", "--version"}
             wrong += [(place, option) for option in OPTION.findall(" ".join(words)) if option not in options]
     assert wrong == []
+
+
+RECORD = re.compile(r"\b(?:model|engine|service|target|fleet|monitor):(?!vllm\b(?!_))\w+(?::\w+)*")
+SERIES = re.compile(r"(?<!\w)vllm:\w+")
+ALERT = re.compile(r"\b(?:SpecDecode|VLLM(?=[A-Z])|Draftboard(?=[A-Z]))[A-Za-z]+\b(?!\()")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_every_record_series_and_alert_that_a_page_names_exists() -> None:
+    """Or begins with what it names, as `..._cost_{low,high}`; one page shows rules of another window."""
+    made = {rule["record"] for rule in rules(render(load(OBJECTIVES)), "record")}
+    known = {
+        RECORD: made | {name.replace("rate5m", "rate1m") for name in made},
+        SERIES: {*catalogue.series()} | {old.name for old in REMOVED},
+        ALERT: {alert.name for alert in ALERTS},
+    }
+    for page in PAGES:
+        for pattern, names in known.items():
+            found = {*pattern.findall(page.read_text())}
+            assert [one for one in found if not any(name.startswith(one) for name in names)] == [], page
