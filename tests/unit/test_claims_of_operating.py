@@ -29,6 +29,7 @@ from draftboard.signals import users
 from draftboard.signals.capacity import prefix_cache_hits
 from support.budget import table
 from support.rulefiles import groups, present_in
+from support.worlds import CLASSES
 
 PAGES = {
     str(path.relative_to(ROOT / "docs")): " ".join(path.read_text().split())
@@ -44,6 +45,7 @@ _SLOWER = sum(one.speedup < 1 for one in _PUBLISHED.measurement)
 _BUCKETS = latency.STEP_LATENCY.buckets
 _WORLDS = (ROOT / "tests/unit/test_simulated_worlds.py").read_text()
 _NEAR, _ENOUGH, _HELD = map(float, re.findall(r"(?m)^NEAR, ENOUGH, HELD = (.*), (.*), (.*)$", _WORLDS)[0])
+_BATCHES = {batch for batches in CLASSES.values() for batch in batches}
 STATED = [
     ("start/decide.md", f"give a figure, {_LEAST * _WINDOW.seconds // 60} minutes its margin of chance"),
     ("concepts/measured.md", f"the first interval comes after {_LEAST * _WINDOW.seconds // 60} minutes"),
@@ -59,6 +61,8 @@ STATED = [
     ("concepts/break-even.md", f"a batch of over {_RANGES.largest_batch} requests there is no measurement"),
     ("concepts/break-even.md", f"that of the curve, of {curve._RESAMPLES} curves"),  # noqa: SLF001
     ("concepts/break-even.md", f"within {100 * (1 - _NEAR):.0f} % of the best in {100 * _ENOUGH:.0f} % of each class"),
+    ("concepts/break-even.md", f"random servers (batches of {min(_BATCHES)} to {max(_BATCHES)}, bursty text"),
+    ("concepts/break-even.md", f"In {re.findall('judge.walks.(.+)..$', _WORLDS, re.MULTILINE)[-1]} random servers"),
     ("concepts/break-even.md", f"that {100 * _HELD:.0f} % of the ranges hold the truth"),
     ("concepts/limits.md", f"0.8.5 to {RELEASES[-1].removesuffix('.0')}. "),
     ("operate/existing.md", f"No group has more than {LONGEST} rules, two fewer than Mimir's default limit"),
