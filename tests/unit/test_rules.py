@@ -258,3 +258,14 @@ def test_records_make_no_longer_chain_than_the_documentation_says(files: dict[st
     longest = max(below.values()) + 1
     (told,) = re.findall(r"longest chain of records \| (\d+) \|", (ROOT / "docs/operate/scale.md").read_text())
     assert (longest, int(told)) == (11, 11)
+
+
+def test_time_per_output_token_reads_counters_of_one_moment_and_no_record(files: dict[str, str]) -> None:
+    """A record may be an evaluation older than a rate: their ratio was up to 42 % off while the load changed."""
+    means = [
+        rule["expr"]
+        for rule in rules(files, "record")
+        if rule["record"].endswith(":vllm_request_time_per_output_token_seconds:mean_rate5m")
+    ]
+    assert len(means) == 2
+    assert set().union(*map(records_in, means)) == set()
