@@ -36,7 +36,11 @@ spec:
         - {sourceLabels: [__meta_kubernetes_pod_label_variant], regex: (.+), targetLabel: variant}
         - {sourceLabels: [__meta_kubernetes_pod_label_spec_verification], regex: (.+), targetLabel: spec_verification}
         - {sourceLabels: [__meta_kubernetes_pod_label_scale_to_zero], regex: (.+), targetLabel: scale_to_zero}
+      metricRelabelings:
 YAML
+# Those of the stack, and the labels that the operator gives a target.
+sed -n 's/"source_labels"/"sourceLabels"/; s/"target_label"/"targetLabel"/; s/"__name__|/&container|endpoint|pod|service|/
+    s/^  - {/        - {/p' deploy/prometheus/scrape-options.yml
 
 for path in dashboards/*.json; do
     name=$(basename "$path" .json)

@@ -38,13 +38,16 @@ def test_the_rules_are_those_of_the_chart(printed: list[dict[str, Any]], chart: 
     assert {one["metadata"]["labels"]["release"] for one in of_kind(printed, "PrometheusRule")} == {RELEASE}
 
 
-def test_pods_are_scraped_as_by_the_chart_with_all_their_samples(
+def test_pods_are_scraped_as_by_the_chart_with_the_samples_that_are_read(
     printed: list[dict[str, Any]], chart: list[dict[str, Any]]
 ) -> None:
     (own,), (of_chart,) = (of_kind(all_, "PodMonitor") for all_ in (printed, chart))
     assert own["spec"]["selector"] == of_chart["spec"]["selector"]
     (endpoint,), (theirs,) = (one["spec"]["podMetricsEndpoints"] for one in (own, of_chart))
-    assert {key: endpoint[key] for key in endpoint if key != "relabelings"}.items() <= theirs.items()
+    assert {key: endpoint[key] for key in endpoint if not key.lower().endswith("relabelings")}.items() <= theirs.items()
+    kept, kept_by_chart = (set(one["metricRelabelings"].pop()["regex"].split("|")) for one in (endpoint, theirs))
+    assert kept == kept_by_chart
+    assert endpoint["metricRelabelings"] == theirs["metricRelabelings"]
 
     def order(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return sorted(rules, key=lambda rule: str(rule["targetLabel"]))
