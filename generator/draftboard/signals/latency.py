@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from draftboard.catalogue import Histogram, latency, serving
+from draftboard.catalogue import Histogram, latency
 from draftboard.expr.nodes import (
     Aggregate,
     Evaluator,
@@ -21,7 +21,7 @@ from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.settings.objectives import HISTOGRAMS
 from draftboard.signals.signal import NO_BANDS, Band, Better, Code, Signal, Unit, good_under, within
-from draftboard.signals.traffic import BOTH_LEVELS, decoded, decoded_tokens
+from draftboard.signals.traffic import BOTH_LEVELS, decoded, decoded_tokens, first_tokens, generation_tokens
 from draftboard.status import Status
 
 BELOW_RESOLUTION = Code(0, "below resolution", Status.QUIET)
@@ -216,8 +216,7 @@ per_token = _latency(
     short="TPOT",
     action="If it grows, look at step latency and acceptance.",
     # Records of both tokens may be up to an evaluation older than a rate: all three are of one moment.
-    by_token=rate(latency.STEP_LATENCY.sum)
-    / decoded(rate(serving.GENERATION_TOKENS), rate(latency.TIME_TO_FIRST_TOKEN.count)),
+    by_token=rate(latency.STEP_LATENCY.sum) / decoded(generation_tokens.expr, first_tokens.expr),
 )
 step = _latency(
     latency.STEP_LATENCY,
