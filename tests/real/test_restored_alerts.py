@@ -23,6 +23,9 @@ groups:
     rules:
       - {{alert: Outage, expr: vector(1), for: {pending}}}
 """
+_ACTIVE_SECONDS = 5
+# An evaluation is dated up to its interval back, and the time since which an alert is active is in whole seconds.
+_ROUNDING_SECONDS = 2.5
 _GRACE = "--rules.alert.for-grace-period"
 
 
@@ -32,35 +35,48 @@ def flags_of_the_stack() -> tuple[str, ...]:
     return tuple(flag for flag in compose["services"]["prometheus"]["command"] if flag.startswith(_GRACE))
 
 
-def active_since(url: str) -> float | None:
-    """Unix time since which the alert is active, as Prometheus has it now."""
+def value(url: str, expression: str) -> float:
+    """0 where Prometheus knows no such alert yet."""
     with Client(url) as client:
-        found = client.query("ALERTS_FOR_STATE", time.time())
-    return found[0].samples[0][1] if found else None
+        found = client.query(expression, time.time())
+    return found[0].samples[0][1] if found else 0
+
+
+def last_evaluated(url: str) -> float:
+    """Unix time, also of an evaluation before a crash."""
+    return value(url, "timestamp(ALERTS_FOR_STATE)")
+
+
+def active_since(url: str) -> float:
+    """Unix time in whole seconds: Prometheus drops the fraction."""
+    return value(url, "ALERTS_FOR_STATE")
+
+
+def crash(server: Server) -> tuple[float, float]:
+    """Kill Prometheus while an alert is pending: the seconds for which it was active, and the time of the crash."""
+    process, url = server.start()
+    until(lambda: last_evaluated(url) - active_since(url) > _ACTIVE_SECONDS, "the alert is active for seconds")
+    seconds = last_evaluated(url) - active_since(url)
+    process.kill()
+    process.wait()
+    return seconds, time.time()
 
 
 @pytest.mark.parametrize("pending", ["5m", "10m"])
 def test_a_crash_does_not_restart_the_pending_period_of_an_alert(pending: str, tmp_path: Path) -> None:
     (tmp_path / "rules.yml").write_text(_RULES.format(pending=pending))
-    flags = flags_of_the_stack()
-    server = Server(program("prometheus"), tmp_path, Duration(300), _CONFIGURATION, flags)
-    process, url = server.start()
-    until(lambda: active_since(url) is not None, "the alert is active")
-    process.kill()
-    process.wait()
-    crashed = time.time()
+    server = Server(program("prometheus"), tmp_path, Duration(300), _CONFIGURATION, flags_of_the_stack())
+    active_seconds, crashed = crash(server)
     with server.running() as again:
-        until(lambda: 0 < (active_since(again) or 0) < crashed, "the alert is active since before the crash")
+        until(lambda: last_evaluated(again) > crashed, "the alert is evaluated after the crash")
+        assert last_evaluated(again) - active_since(again) > active_seconds - _ROUNDING_SECONDS
 
 
 def test_prometheus_restores_no_pending_period_under_ten_minutes_by_default(tmp_path: Path) -> None:
     """Why the stack sets the flag: with a release of Prometheus that fails here it is no longer needed."""
     (tmp_path / "rules.yml").write_text(_RULES.format(pending="5m"))
     server = Server(program("prometheus"), tmp_path, Duration(300), _CONFIGURATION)
-    process, url = server.start()
-    until(lambda: active_since(url) is not None, "the alert is active")
-    process.kill()
-    process.wait()
-    crashed = time.time()
+    _, crashed = crash(server)
     with server.running() as again:
-        until(lambda: (active_since(again) or 0) > crashed, "the alert is active since after the crash")
+        until(lambda: last_evaluated(again) > crashed, "the alert is evaluated after the crash")
+        assert active_since(again) > crashed - _ROUNDING_SECONDS
