@@ -26,7 +26,7 @@ from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
 from draftboard.signals.verdicts import ASSUMED, BY_STEPS, MEASURED, UNCLEAR, VERDICT, verdict
 
 _BY_NAME = {signal.name: signal for signal in ALL}
-_BY_LENGTH = frozenset(ADVICE[row].says for row in (*Change, "drafter", "measure"))
+_BY_LENGTH = frozenset(ADVICE[row].says for row in (*Change, "drafter", "another", "measure"))
 """Advice that rests on costs, or names the drafter where costs are not known to allow better."""
 _PLAIN = 'Of its servers these do not speculate: {}. Label their targets {}="{}", or start them with speculation'
 _PLAIN_BEFORE = "Of its servers these did not speculate: {}. They have left it within these {}: repeat after as long"

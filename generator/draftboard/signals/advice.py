@@ -7,6 +7,7 @@ from draftboard.signals import economics, gains, users
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.costs import step_cost
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.depth import first_position
 from draftboard.signals.drafting import adaptive, configured_k, k_differs
@@ -16,6 +17,10 @@ from draftboard.signals.traffic import draft_tokens
 from draftboard.signals.verdicts import unclear
 from draftboard.status import Status
 
+_BY_COSTS = (
+    "the best k may be {shorter_gain} to {shorter_gain_high} times as fast as now, one more token {longer_gain} to "
+    "{longer_gain_high} times"
+)
 ADVICE = Decision(
     {
         "slower": Choice(
@@ -79,17 +84,18 @@ ADVICE = Decision(
         ),
         "keep": Choice(
             Code(0, "keep", Status.GOOD),
-            # What is measured to pay is kept while no other k is known to gain.
-            gains.best_speedup.combined("unless", gains.may_gain.combined("unless", users.measured_speedup)).combined(
-                "unless", unclear
-            ),
+            gains.best_speedup.combined("unless", gains.may_gain).combined("unless", unclear),
             "No other k is known to gain more than {thresholds.gain:.0%}",
+        ),
+        "another": Choice(
+            Code(12, "measure another K", Status.ODD),
+            gains.best_speedup & first_of(users.measured_speedup, step_cost),
+            f"No other K is measured, and {_BY_COSTS}: run one server with another K beside it",
         ),
         "measure": Choice(
             Code(10, "measure against a baseline", Status.ODD),
             gains.best_speedup,
-            "What to change depends on what a step costs: another K gains {shorter_gain} to {shorter_gain_high} times, "
-            "one more token {longer_gain} to {longer_gain_high}",
+            f"What to change depends on what a step costs: {_BY_COSTS}",
         ),
     }
 )
@@ -102,9 +108,9 @@ advice = Signal(
     action="Try it on one server, and compare that one with the others.",
     note="The first that holds: users wait longer than with the baseline; acceptance dropped (check "
     "workload and drafter, not K); the drafter does not fit; another K gains at any cost, "
-    "shorter before longer; no K pays; a drafter misses the first position; keep. Else the costs decide: "
-    "measure them. None where K differs "
-    "or drafts are too few. Where verification is adaptive, only measurements decide.",
+    "shorter before longer; no K pays; a drafter misses the first position; keep. Else the costs decide: measure "
+    "them, or another K where a baseline measured this one. None where K differs or drafts are too few. Where "
+    "verification is adaptive, only measurements decide.",
     unit=Unit.CODE,
     expr=ADVICE.expr & judged,
     record="vllm_spec_decode_advice:enum_rate{window}",
