@@ -60,6 +60,7 @@ OTHER: dict[str, Any] = {
     "rules.window": "6m",
     "rules.down_after": "4m",
     "rules.ruler": "thanos",
+    "rules.tier": "standard",
     "slo.time_to_first_token.threshold_seconds": 2.5,
     "slo.time_per_output_token.threshold_seconds": 0.2,
     "slo.end_to_end.threshold_seconds": 30.0,

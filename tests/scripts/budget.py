@@ -1,4 +1,4 @@
-"""Series of two fleets and what rules and pages read of them: `make budget` writes tests/data/cost-budget.json."""
+"""Series of two fleets and what rules and pages read of them: `make budget` writes the table of `draftboard.rules`."""
 
 import argparse
 import json

@@ -13,7 +13,7 @@ from support import grafana
 from support.opened import queries
 from support.rulefiles import Rule, groups
 
-TABLE = Path(__file__).parent.parent / "data/cost-budget.json"
+TABLE = Path(__file__).parent.parent.parent / "generator/draftboard/rules/cost-budget.json"
 """Of a fleet of 10 and of 20 engines: series by name, samples a minute of each rule, and samples of each page opened.
 
 `make budget` writes it.

@@ -47,5 +47,6 @@ def annotations(alert: Alert, settings: Settings, *, by_grafana: bool = False) -
             f"draftboard history --prometheus {settings.runbooks.prometheus} --explain{parts['model']}"
         )
     if settings.links.grafana:
-        made["dashboard_url"] = f"{settings.links.grafana}/d/draftboard-{alert.dashboard}{parts['variables']}"
+        page = settings.rules.uid_of(alert.dashboard)
+        made["dashboard_url"] = f"{settings.links.grafana}/d/{page}{parts['variables']}"
     return made

@@ -78,5 +78,6 @@ def runbook(alert: Alert, settings: Settings) -> str:
     def in_dialect(series: re.Match[str]) -> str:
         return settings.dialect.named(series[0])
 
+    text = re.sub(r"(?<=`)draftboard-(\w+)(?=`)", lambda page: settings.rules.uid_of(page[1]), text)
     text = re.sub(r"^(?:promtool|amtool)(?= )", lambda program: here.run(program[0]), text, flags=re.MULTILINE)
     return re.sub(rf"{VLLM}\w+", in_dialect, text)

@@ -8,6 +8,7 @@ from draftboard.dashboards import places
 from draftboard.expr.reads import metrics_of
 from draftboard.expr.to_promql import definition
 from draftboard.output import Described
+from draftboard.rules import records
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Scope
 
@@ -59,7 +60,7 @@ class Inventory(Described):
 
 def inventory(settings: Settings) -> Inventory:
     """All signals under these settings."""
-    shown, alerts = places(settings), of_settings(settings)
+    shown, alerts, recorded = places(settings), of_settings(settings), records(settings)
     signals = tuple(
         Entry(
             name=signal.name,
@@ -72,7 +73,9 @@ def inventory(settings: Settings) -> Inventory:
             unit=signal.unit.words or signal.unit.name.lower(),
             better=signal.better.value,
             expr=str(definition(signal, Scope(settings, signal.levels[-1]))),
-            records=tuple(record for level in signal.levels if (record := signal.record_name(level, settings))),
+            records=tuple(
+                record for level in signal.levels if (record := signal.record_name(level, settings)) in recorded
+            ),
             panels=shown.get(signal.name, ()),
             alerts=tuple(alert.name for alert in alerts if alert.signal is signal),
         )

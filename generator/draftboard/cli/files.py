@@ -13,8 +13,10 @@ from draftboard.project import CHECKOUT
 from draftboard.rulers import RULERS, Ruler
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from draftboard.build import Inventory
-    from draftboard.output import Document
+    from draftboard.output import Block, Document
     from draftboard.settings import Settings
 
 out_option = click.option(
@@ -57,12 +59,13 @@ def build(config: Path | None, out: Path | None, ruler: Ruler | None, *, force: 
     from draftboard.output import Document, Sentence, Table, columns, show
 
     target = out or _here()
-    files = render(_settings(config, ruler))
+    settings = _settings(config, ruler)
+    files = render(settings)
     write(files, target, force=force)
     sizes = tuple((path, f"{len(text.encode()):,}") for path, text in sorted(files.items()))
     table = Table(columns("File", numbers=("Bytes",)), sizes)
     stray = (Sentence(f"{path}: left over; no longer generated") for path in left_over(files, target))
-    show(Document.of((Sentence(f"Written below {target}:"), table, *stray)), console())
+    show(Document.of((Sentence(f"Written below {target}:"), table, *stray, *_prices(settings))), console())
 
 
 @click.command()
@@ -131,6 +134,25 @@ def _listed(listed: "Inventory") -> "Document":
             Verbatim(entry.expr),
         )
     return Document.of(blocks)
+
+
+def _prices(settings: "Settings") -> "Iterator[Block]":
+    """What each tier costs."""
+    from draftboard.output import Sentence, Table, columns
+    from draftboard.rules import Amount, price
+    from draftboard.settings.rules import TIERS
+
+    def both(amount: Amount, places: int = 0) -> str:
+        return f"{amount.an_engine:,.{places}f} + {amount.a_model:,.{places}f}"
+
+    prices = [price(settings, tier) for tier in TIERS]
+    rows = ((one.tier, f"{one.records}", both(one.samples), both(one.series), both(one.megabytes, 2)) for one in prices)
+    yield Sentence(
+        f'The rules are of the tier "{settings.rules.tier}" (rules.tier). What each costs, for an engine + for a model:'
+    )
+    yield Table(columns("Tier", numbers=("Records", "Samples a minute", "Series", "MB a day")), tuple(rows))
+    if uncounted := max(one.uncounted for one in prices):
+        yield Sentence(f"Without {uncounted} rules that were not counted: their windows are not those of the defaults.")
 
 
 def _settings(config: Path | None, ruler: Ruler | None) -> "Settings":

@@ -15,11 +15,17 @@ from draftboard.signals import Edition
 
 
 def dashboards(settings: Settings, edition: Edition) -> dict[str, Callable[[], Dashboard]]:
-    """The dashboards of an edition by uid, each built when it is first called for."""
+    """The dashboards of an edition by uid, each built when it is first called for.
+
+    Among those that read records, a page whose records the settings leave out reads raw series.
+    """
+    editions = {
+        name: edition if edition is Edition.RAW or settings.rules.recorded_for(name) else Edition.RAW for name in PAGES
+    }
     pages = {name: page for name, page in PAGES.items() if edition in page.editions}
+    uids = {name: uid(name, editions[name]) for name in pages}
     return {
-        uid(name, edition): cache(partial(build, name, page, settings, edition, tuple(pages)))
-        for name, page in pages.items()
+        uids[name]: cache(partial(build, name, page, settings, editions[name], uids)) for name, page in pages.items()
     }
 
 

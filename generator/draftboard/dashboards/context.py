@@ -35,7 +35,7 @@ class Context:
     baselines: Mapping[str, str]
     page: str
     uids: Mapping[str, str]
-    """Of the pages that this edition has, by name."""
+    """Of this page and of those beside it, by name."""
     one_model: bool = False
     """Whether the series of a model are its variants, and named by these alone."""
 

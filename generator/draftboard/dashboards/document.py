@@ -1,7 +1,7 @@
 """A page becomes a dashboard: its panels in rows on Grafana's grid, its variables and annotations."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -39,8 +39,8 @@ class Dashboard:
         return importable(self.document)
 
 
-def build(name: str, page: Page, settings: Settings, edition: Edition, pages: Collection[str] = ()) -> Dashboard:
-    """The dashboard of a page in one edition, which has these pages."""
+def build(name: str, page: Page, settings: Settings, edition: Edition, uids: Mapping[str, str] = {}) -> Dashboard:
+    """The dashboard of a page in one edition, beside pages with these uids, by name."""
     if page.exported_labels:
         settings = settings.model_copy(update={"labels": ExportedLabels.of(settings.labels)})
     names = settings.labels
@@ -50,13 +50,13 @@ def build(name: str, page: Page, settings: Settings, edition: Edition, pages: Co
         Lines(edition, page.worst, page.drafting, page.lines),
         {names.spec_method: "baseline", names.variant: "baseline_variant"} if page.with_baseline else {},
         name,
-        {one: uid(one, edition) for one in (*pages, name)},
+        {**uids, name: uid(name, edition)},
         page.one_model,
     )
     panels, built, top = list[GrafanaPanel](), list[Built](), 0
     for row in page.rows:
         results = [panel.build(context) for panel in row.panels]
-        in_row, top = _row(row, results, top)
+        in_row, top = _row(row, results, top, context)
         panels += in_row
         built += results
     shown = [one for one in built if one.panel]
@@ -80,11 +80,11 @@ def build(name: str, page: Page, settings: Settings, edition: Edition, pages: Co
     )
 
 
-def _row(row: Row, results: Sequence[Built], top: int) -> tuple[list[GrafanaPanel], int]:
+def _row(row: Row, results: Sequence[Built], top: int, context: Context) -> tuple[list[GrafanaPanel], int]:
     """The row's panels, and the first free line below; nothing of a row without a panel or a note."""
     panels = [one.panel for one in results if one.panel]
     if titles := tuple(dict.fromkeys(title for one in results for title in one.needs_rules)):
-        panels.append(_needs_rules(titles))
+        panels.append(_needs_rules(titles, context))
     if not panels:
         return [], top
     inside, below = _flowed(panels, top + bool(row.question), stretched=bool(titles) or len(panels) < len(results))
@@ -94,8 +94,11 @@ def _row(row: Row, results: Sequence[Built], top: int) -> tuple[list[GrafanaPane
     return ([head], top + 1) if row.collapsed else ([head, *inside], below)
 
 
-def _needs_rules(titles: Sequence[str]) -> GrafanaPanel:
-    return paragraph(f"**Needs the recording rules** (load `alerts/recording.rules.yaml`): {'; '.join(titles)}.")
+def _needs_rules(titles: Sequence[str], context: Context) -> GrafanaPanel:
+    rules, missing = context.settings.rules, "**Needs the recording rules** (load `alerts/recording.rules.yaml`)"
+    if not rules.recorded_for(context.page):
+        missing = f'**Not recorded** with `rules.tier = "{rules.tier}"`'
+    return paragraph(f"{missing}: {'; '.join(titles)}.")
 
 
 def _flowed(panels: Sequence[GrafanaPanel], top: int, *, stretched: bool) -> tuple[list[GrafanaPanel], int]:

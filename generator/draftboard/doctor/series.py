@@ -14,6 +14,7 @@ from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.expr.nodes import Expr
 from draftboard.expr.reads import stays_empty
 from draftboard.expr.to_promql import to_promql
+from draftboard.rules import records
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Scope
 
@@ -54,12 +55,13 @@ def merged(readers: Iterable[Reader]) -> Empty:
 @lru_cache(maxsize=4)  # of all that one command examines
 def all_readers(settings: Settings) -> tuple[Reader, ...]:
     """The expressions of all panels, alerts and records; panels by the signal that they show."""
-    readers, panels = list[Reader](), places(settings)
+    readers, panels, kept = list[Reader](), places(settings), records(settings)
     raw, recorded_there = (Scope(settings, edition=edition) for edition in (Edition.RAW, Edition.RECORDS))
     for signal in ALL:
         scopes = tuple(raw.at(level) for level in signal.levels)
-        records = {signal.record_name(scope.level, settings): scope for scope in scopes}
-        readers += [Reader(signal, (scope,), Empty(records=(record,))) for record, scope in records.items() if record]
+        named = {signal.record_name(scope.level, settings): scope for scope in scopes}
+        made = [(record, scope) for record, scope in named.items() if record in kept]
+        readers += [Reader(signal, (scope,), Empty(records=(str(record),))) for record, scope in made]
         if signal.name in panels:
             recorded = any(
                 to_promql(signal, recorded_there.at(scope.level)) != to_promql(signal, scope) for scope in scopes

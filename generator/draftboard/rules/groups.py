@@ -11,6 +11,7 @@ from draftboard.rulers import IN_ORDER, Ruler
 from draftboard.rules.links import Definition, in_few_links
 from draftboard.rules.packing import packed
 from draftboard.rules.rule import AlertingRule, Group, RecordingRule
+from draftboard.rules.tiers import of_tier
 from draftboard.settings import Overlay, Settings
 from draftboard.signals import FAMILIES, Level, Scope
 
@@ -35,10 +36,13 @@ def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[G
         ]
         families += [_DAILY if one.signal.daily else _EVALUATED_WITH.get(name, name) for one in of_family]
         definitions += of_family
-    defined = [definition.rule for definition in definitions]
-    written = {rule.record: rule for rule in (defined if ruler in IN_ORDER else in_few_links(definitions))}
+    kept = of_tier([one.rule for one in definitions], alerting_groups(settings), settings)
+    chosen = [(family, one) for family, one in zip(families, definitions, strict=True) if one.record in kept]
+    defined = [(family, one.rule) for family, one in chosen]
+    made = (rule for _, rule in defined) if ruler in IN_ORDER else in_few_links(one for _, one in chosen)
+    written = {rule.record: rule for rule in made}
     named, numbers = dict[str, tuple[RecordingRule, ...]](), Counter[str]()
-    for name, group in packed(list(zip(families, defined, strict=True))):
+    for name, group in packed(defined):
         numbers[name] += 1
         named[f"{name}-{numbers[name]}" if numbers[name] > 1 else name] = tuple(written[rule.record] for rule in group)
     return (*_groups(named, settings), *_groups(_release("recording"), settings))
@@ -55,6 +59,12 @@ def alerting_groups(settings: Settings, *, by_grafana: bool = False) -> tuple[Gr
         for subject, alerts in by_subject(settings).items()
     }
     return (*_groups(rules, settings), *_groups({} if by_grafana else _release("alerting"), settings))
+
+
+def records(settings: Settings) -> frozenset[str]:
+    """Names of the records that the settings' tier keeps."""
+    rules = (rule for group in recording_groups(settings) for rule in group.rules)
+    return frozenset(rule.record for rule in rules if isinstance(rule, RecordingRule))
 
 
 def _release(rules: str) -> dict[str, tuple[RecordingRule, ...]]:

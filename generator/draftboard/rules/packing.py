@@ -12,11 +12,11 @@ from draftboard.rules.rule import RecordingRule
 
 LONGEST = 18
 """Rules in a group: two fewer than Mimir's default limit, 20 (`-ruler.max-rules-per-rule-group`), for a team's own."""
-_RECORD = re.compile(r"[a-z]+:[^\s(){}\[\],]+")
+_RECORD = re.compile(r"[a-z]+:[^\s(){}\[\],'\"`]+")
 
 
 def records_in(expr: str) -> frozenset[str]:
-    """Names of the records that an expression reads."""
+    """Names of the records that an expression reads, or that stand in a text."""
     return frozenset(_RECORD.findall(expr))
 
 

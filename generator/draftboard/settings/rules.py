@@ -1,6 +1,6 @@
 """How often rules are evaluated, and the windows that they read."""
 
-from typing import Self
+from typing import Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -12,6 +12,12 @@ from draftboard.settings.fields import Delay, Positive, Share
 from draftboard.settings.objectives import BURN_WINDOWS
 
 _LOOK_BACK = Duration(300)
+
+Tier = Literal["alerts", "standard", "full"]
+TIERS: tuple[Tier, ...] = get_args(Tier)
+"""How much is recorded, from the least to the most."""
+_DEAREST_PAGE = "latency"
+"""Its records are buckets: as many series a model as those of all other pages."""
 
 
 class Rules(Table):
@@ -41,9 +47,20 @@ class Rules(Table):
     """How long a server or model stays known after its last sample, and the range over which restarts are counted."""
     startup: Positive = Duration(1800)
     """How long a target with a new address may load its model before it counts as down."""
+    tier: Tier = "full"
+    """What is recorded: all; `standard`, what alerts, runbooks and all pages but that on latency read; or `alerts`,
+    what alerts and runbooks read. Other pages read raw series then, and name what these do not show."""
     ruler: Ruler = "prometheus"
     """The program that evaluates the rules: their files are written in its format. `gmp` is Google's Managed
     Service."""
+
+    def recorded_for(self, page: str) -> bool:
+        """Whether the tier records what a page reads."""
+        return self.tier == "full" or (self.tier == "standard" and page != _DEAREST_PAGE)
+
+    def uid_of(self, page: str) -> str:
+        """Uid of the dashboard that shows a page: its edition on raw series where the tier records nothing for it."""
+        return f"draftboard-{page}" + ("" if self.recorded_for(page) else "-raw")
 
     @property
     def rate_window(self) -> Duration:
