@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from draftboard.compare import Comparison, Side, compare, document
+from draftboard.durations import Duration
 from draftboard.output import as_json, as_markdown
 from draftboard.settings import Settings
 from support import command_line
@@ -97,6 +98,20 @@ def test_without_parts_there_is_no_interval_and_it_is_said() -> None:
         in found.notes
     )
     assert not any(note.startswith("Candidate: no 95 %") for note in found.notes)
+
+
+@pytest.mark.parametrize(("minutes", "judged"), [(0.5, True), (50 / 60, True), (51 / 60, False), (600, False)])
+def test_sessions_of_over_half_of_a_run_leave_too_few_independent_windows(minutes: float, judged: bool) -> None:
+    """Runs of 100 s: what stays as it is over most of a run shows in none of its parts."""
+    slower, sessions = arm(0.05, 1, 0.5), Duration(round(60 * minutes))
+    found = compare(slower, FASTER, sessions=sessions, min_speedup=1, max_drop_pp=50)
+    assert (found.verdict.says is not None) == judged == (found.measured.speedup_interval is not None)
+    assert [gate.met for gate in found.gates] == [judged, judged]
+    few = f"too few independent windows: sessions of {sessions} in a run of 100 s (minimum {sessions * 2})"
+    if not judged:
+        assert found.verdict.reasons == (few,)
+        assert {gate.says for gate in found.gates} == {f"cannot be judged: {few}"}
+        assert f"Baseline: no 95 % intervals: {few}" in found.notes
 
 
 def test_of_few_parts_there_is_no_interval() -> None:

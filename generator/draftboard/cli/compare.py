@@ -26,6 +26,7 @@ from draftboard.durations import READING, Duration
 )
 @click.option("--min-speedup", type=shared.Number(0, 1e9), metavar="TIMES", help="Gate: minimum measured speedup.")
 @click.option("--whole-interval", is_flag=True, help="Gates: the whole 95 % interval must be within the limit.")
+@shared.duration_option("--sessions", words="How long a session stays with a server: a run must last two of them.")
 @click.option("--junit", type=shared.FILE, metavar="FILE.xml", help="Also write the gates as JUnit XML.")
 @click.option("--github", is_flag=True, help="Also print the gates as annotations of GitHub Actions, to stderr.")
 @click.option("--gpu-hour-price", type=shared.Number(0, 1e9), metavar="PRICE", help="Price of one GPU-hour.")
@@ -60,7 +61,7 @@ def compare_command(
     token_file: Path | None,
     ca_file: Path | None,
     config: Path | None,
-    **judged: Any,  # noqa: ANN401  (--force, the gates, the price and the baseline's GPUs)
+    **judged: Any,  # noqa: ANN401  (--force, the gates, --sessions, the price, the baseline's GPUs)
 ) -> None:
     """Compare CANDIDATE with BASELINE (latency, throughput, acceptance) and check the gates.
 

@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from draftboard.compare.gates import drop_gate, interval_in_words, speedup_gate, too_few, too_few_samples
+from draftboard.compare.gates import drop_gate, interval_in_words, speedup_gate, too_few, too_few_samples, too_few_windows
 from draftboard.compare.objects import Comparison, Cost, Measured, Row, Tail, Value, Variant, Verdict
 from draftboard.compare.rows import apart, groups, in_words, value_of
 from draftboard.compare.sides import Side, Sides, conditions, engines_in_words, over, trend
 from draftboard.compare.standardised import standardised
+from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.report import SOONER, Felt, named, warnings, why_none
 from draftboard.settings import Settings
@@ -57,15 +58,18 @@ def compare(
     gpus: int = 1,
     baseline_gpus: int | None = None,
     confirmation: Side | None = None,
+    sessions: Duration | None = None,
 ) -> Comparison:
     """Compare a candidate with a baseline; DraftboardError where the runs differ, unless `force`.
 
     `whole_interval` requires the whole 95 % interval of a gate's value to be within the limit.
     `gpu_hour_price` is of one GPU, `gpus` are those of an engine; the baseline's engines have as many, or
     `baseline_gpus`. `confirmation` is the candidate again, under the same load of homogeneous work, to explain a worse
-    tail.
+    tail. `sessions` is how long a session stays with a server: of runs that hold too few of them nothing is judged.
     """
     sides, hardware = (baseline, candidate), (baseline_gpus or gpus, gpus)
+    if few := too_few_windows(sides, sessions):
+        sides = baseline.without_parts(), candidate.without_parts()
     unlike, unknown = conditions(sides, settings)
     if hardware[0] != hardware[1]:
         unlike += (f"{hardware[0]} against {hardware[1]} GPUs per engine",)
@@ -87,20 +91,20 @@ def compare(
     measured, compared = _measured(sides, settings, alike=alike, busy=busy), groups(sides)
     gates = []
     if max_drop_pp is not None:
-        gates.append(drop_gate(sides, max_drop_pp, settings, whole=whole_interval))
+        gates.append(drop_gate(sides, max_drop_pp, settings, whole=whole_interval, few=few))
     if min_speedup is not None:
-        gates.append(speedup_gate(sides, measured, min_speedup, settings, whole=whole_interval))
+        gates.append(speedup_gate(sides, measured, min_speedup, settings, whole=whole_interval, few=few))
     return Comparison(
         baseline=_variant(baseline),
         candidate=_variant(candidate),
         unlike=unlike,
-        verdict=_verdict(sides, measured, settings),
+        verdict=_verdict(sides, measured, settings, few),
         measured=measured,
         tail=_tail(sides, {row.name: row for group in compared for row in group.rows}, settings, confirmation),
         cost=None if gpu_hour_price is None else _cost(sides, gpu_hour_price, gpus, busy=busy),
         groups=compared,
         gates=tuple(gates),
-        notes=(*_BY_SAMPLE[baseline.sample], *_notes(sides, measured, unknown, settings)),
+        notes=(*_BY_SAMPLE[baseline.sample], *_notes(sides, measured, unknown, settings, few)),
     )
 
 
@@ -142,8 +146,8 @@ def _cost(sides: Sides, gpu_hour_price: float, gpus: int, *, busy: bool) -> Cost
     return Cost(gpu_hour_price=gpu_hour_price, gpus=gpus, baseline=before, candidate=after)
 
 
-def _verdict(sides: Sides, measured: Measured, settings: Settings) -> Verdict:
-    small, speedup = too_few_samples(sides, settings), measured.speedup
+def _verdict(sides: Sides, measured: Measured, settings: Settings, few: str) -> Verdict:
+    small, speedup = few or too_few_samples(sides, settings), measured.speedup
     if small or speedup is None:
         return Verdict(says=None, reasons=(small or f"{per_token.title} is 0 on a side: no ratio exists",))
     before, after = (worded(per_token.mean, side.at(_MEAN)) for side in sides)
@@ -232,7 +236,9 @@ def _range(value: Value) -> tuple[float, float]:
     return value.value or 0.0, value.value or value.under or math.inf
 
 
-def _notes(sides: Sides, measured: Measured, unknown: tuple[str, ...], settings: Settings) -> Iterator[str]:
+def _notes(
+    sides: Sides, measured: Measured, unknown: tuple[str, ...], settings: Settings, few: str
+) -> Iterator[str]:
     if unknown:
         yield f"Unknown on at least one side, so not checked: {', '.join(unknown)}"
     if sides[0].engines != sides[1].engines:
@@ -259,6 +265,6 @@ def _notes(sides: Sides, measured: Measured, unknown: tuple[str, ...], settings:
                 f"draft_cost.verify_inflation); this run had {alone:.2f}"
             )
     for name, side in zip(("Baseline", "Candidate"), sides, strict=True):
-        if why := why_none(side.model.parts, side.report.origin):
+        if why := few or why_none(side.model.parts, side.report.origin):
             yield f"{name}: no 95 % intervals: {why}"
         yield from (f"{name}: {note}" for note in (*warnings(side.model), *side.model.notes, *side.report.notes))

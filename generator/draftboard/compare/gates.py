@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from draftboard.compare.objects import Gate, Measured
 from draftboard.compare.sides import Sides
+from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.intervals import Estimate
+from draftboard.intervals import SESSIONS, Estimate
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.signal import within, worded
@@ -32,6 +33,15 @@ def too_few_samples(sides: Sides, settings: Settings) -> str:
     return too_few(sides, "samples", settings.traffic.to_compare(of)).replace("samples", of)
 
 
+def too_few_windows(sides: Sides, sessions: Duration | None) -> str:
+    """Why sessions that stay with a server for so long leave too little of a side to chance; empty if they do not."""
+    spans = [side.report.seconds or 0.0 for side in sides]
+    if sessions is None or min(spans) >= SESSIONS * sessions.seconds:
+        return ""
+    span = f"{min(spans):,.0f} s" if min(spans) else "unknown length"
+    return f"too few independent windows: sessions of {sessions} in a run of {span} (minimum {sessions * SESSIONS})"
+
+
 @dataclass(frozen=True)
 class Limit:
     """The limit of a gate."""
@@ -56,8 +66,11 @@ class Limit:
         return Gate(option=self.option, limit=self.value, measured=None, met=False, says=f"cannot be judged: {why}")
 
 
-def drop_gate(sides: Sides, highest: float, settings: Settings, *, whole: bool) -> Gate:
-    """Gate on the acceptance drop, in percentage points. DraftboardError where the baseline has no acceptance."""
+def drop_gate(sides: Sides, highest: float, settings: Settings, *, whole: bool, few: str) -> Gate:
+    """Gate on the acceptance drop, in percentage points. DraftboardError where the baseline has no acceptance.
+
+    `few`: why the runs cannot be judged; empty if they can.
+    """
     limit = Limit("--max-drop-pp", highest, 1, whole)
     before, after = (side.model.speculation for side in sides)
     if before is None:
@@ -65,7 +78,7 @@ def drop_gate(sides: Sides, highest: float, settings: Settings, *, whole: bool) 
             f"{limit.option} is not applicable: the baseline has no drafts ({sides[0].model.state}), hence no "
             "acceptance; use --min-speedup instead"
         )
-    small = too_few(sides, "drafts", settings.traffic.drafts_to_judge)
+    small = few or too_few(sides, "drafts", settings.traffic.drafts_to_judge)
     if small or after is None or before.acceptance is None or after.acceptance is None:
         return limit.unjudged(small)
     drop = (before.acceptance - after.acceptance) * 100
@@ -77,10 +90,12 @@ def drop_gate(sides: Sides, highest: float, settings: Settings, *, whole: bool) 
     return limit.gate(drop, interval, f"{within(acceptance.title)} {moved}, {points}")
 
 
-def speedup_gate(sides: Sides, measured: Measured, lowest: float, settings: Settings, *, whole: bool) -> Gate:
-    """Gate on the measured speedup."""
+def speedup_gate(
+    sides: Sides, measured: Measured, lowest: float, settings: Settings, *, whole: bool, few: str
+) -> Gate:
+    """Gate on the measured speedup; `few`: why the runs cannot be judged."""
     limit = Limit("--min-speedup", lowest, -1, whole)
-    small = too_few_samples(sides, settings)
+    small = few or too_few_samples(sides, settings)
     if small or measured.speedup is None:
         return limit.unjudged(small or "no time per output token")
     words = f"{within(measured_speedup.title)} {measured.speedup:.3f}"

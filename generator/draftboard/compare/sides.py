@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +39,10 @@ class Side:
         for name in path.split("."):
             value = None if value is None else getattr(value, name)
         return None if value is None else float(value)
+
+    def without_parts(self) -> "Side":
+        """As a whole, whose scatter nobody knows."""
+        return replace(self, model=replace(self.model, parts=()))
 
     @property
     def sample(self) -> Literal["requests", "tokens"]:

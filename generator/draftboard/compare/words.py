@@ -22,7 +22,7 @@ _NOTE = (
     "Measured speedup is mean time per output token, baseline / candidate. Percentiles are estimates within a "
     "histogram bucket: a smaller change is not significant. Only runs under the same load are comparable. 95 % "
     "intervals rest on the variation within each run: they do not cover differences between runs, nor sessions that "
-    "stay with a server for over a quarter of the run."
+    "stay with a server for over half of a run (--sessions says for how long)."
 )
 
 
