@@ -7,9 +7,8 @@ from statistics import fmean
 import pytest
 
 from draftboard.compare import Side, compare
-from draftboard.compare.standardised import standardised
 from draftboard.compare.words import document
-from draftboard.report import Part
+from draftboard.report import Part, standardised
 from draftboard.settings import Settings
 from draftboard.signals.latency import per_token
 from support.known import known
@@ -50,7 +49,7 @@ def test_it_takes_out_what_longer_prompts_cost() -> None:
     for seed in range(RUNS):
         chance = random.Random(seed)
         sides = side(chance, 450, 1), side(chance, 540, TRUTH)
-        if (one := standardised(sides, Settings())) is None:
+        if (one := standardised(sides[0].model.parts, sides[1].model.parts, Settings())) is None:
             continue
         held += one.low <= TRUTH <= one.high
         found.append(one.value)
@@ -67,7 +66,7 @@ def test_it_is_told_only_where_lengths_differ_and_parts_allow_it() -> None:
     plain, alike, far = side(chance, 450, 1), side(chance, 450, TRUTH), side(chance, 4500, TRUTH)
     even, no_parts = side(chance, 540, TRUTH, spread=0.0), ran()
     for candidate in (alike, far, even, no_parts):
-        assert standardised((plain, candidate), Settings()) is None
+        assert standardised(plain.model.parts, candidate.model.parts, Settings()) is None
 
 
 @pytest.mark.parametrize(("prompt", "shown"), [(540, True), (450, False)])

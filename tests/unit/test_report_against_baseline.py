@@ -34,6 +34,7 @@ def server(
     length: int = LENGTH,
     queued: float = 0.0,
     model: str = "m",
+    prompts: int | None = None,
 ) -> Tally:
     """Requests that took so long a token; drafts of three tokens, each step of which yields two tokens."""
     tokens = float(requests * length)
@@ -42,7 +43,7 @@ def server(
         [steps * 0.6, steps * 0.3, steps * 0.1] if speculates else (),
         drafts=float(steps) if speculates else None,
         generated=tokens,
-        prompts=tokens,
+        prompts=float(requests * (prompts or length)),
         requests=float(requests),
         times={
             latency.TIME_TO_FIRST_TOKEN: [queued] * requests,
@@ -94,6 +95,35 @@ def test_parts_of_the_time_give_an_interval() -> None:
     interval = known(read(FAST, PLAIN, parts=[part(number) for number in range(PARTS)])[0].measured_speedup_interval)
     assert 1 < interval.low < 1.5 < interval.high
     assert read(FAST, PLAIN)[0].measured_speedup_interval is None
+
+
+@pytest.mark.parametrize(("answers", "shown"), [(46, True), (41, False)])
+def test_at_lengths_that_differ_a_little_the_speedup_at_equal_lengths_stands_beside_it(
+    answers: int, shown: bool
+) -> None:
+    """Where answers are longer, tokens take longer on both sides: part of the difference is that of the requests."""
+
+    def both(swing: int, prompts: int, requests: int) -> tuple[Tally, Tally]:
+        sides = ((0.02, answers, "a:1", True), (0.03, LENGTH, "b:1", False))
+        lengths = [mean + 3 * swing for _, mean, _, _ in sides]
+        fast, plain = (
+            server(time * length / LENGTH, source, requests=requests, length=length, speculates=drafts, prompts=prompts)
+            for length, (time, _, source, drafts) in zip(lengths, sides, strict=True)
+        )
+        return fast, plain
+
+    swings = [(number % 5 - 2, 38 + number % 3) for number in range(PARTS)]
+    parts = [Growth(both(swing, prompts, 3), 3) for swing, prompts in swings]
+    told = Reading([], Growth(both(0, LENGTH, 60), SECONDS), Settings(), "eagle3", parts).report()
+    model, plain = told.models
+    assert plain.standardised_speedup is None
+    assert (model.standardised_speedup is not None) == shown
+    document_of = as_markdown(document(told, Settings(), engines=False))
+    assert ("at equal lengths of prompts and answers" in document_of) == shown
+    if alike := model.standardised_speedup:
+        assert known(model.measured_speedup) == pytest.approx(1.5 / 1.15)
+        assert 1.4 < alike.value < 1.6
+        assert f"{alike} at equal lengths of prompts and answers" in model.verdict.reasons[0]
 
 
 def test_servers_that_all_speculate_are_one_model_as_ever() -> None:

@@ -4,14 +4,20 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from draftboard.compare.gates import drop_gate, interval_in_words, speedup_gate, too_few, too_few_samples, too_few_windows
+from draftboard.compare.gates import (
+    drop_gate,
+    interval_in_words,
+    speedup_gate,
+    too_few,
+    too_few_samples,
+    too_few_windows,
+)
 from draftboard.compare.objects import Comparison, Cost, Measured, Row, Tail, Value, Variant, Verdict
 from draftboard.compare.rows import apart, groups, in_words, value_of
 from draftboard.compare.sides import Side, Sides, conditions, engines_in_words, over, trend
-from draftboard.compare.standardised import standardised
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.report import SOONER, Felt, named, warnings, why_none
+from draftboard.report import SOONER, Felt, named, standardised, warnings, why_none
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import coverage, draft_length, tokens_per_step
 from draftboard.signals.economics import break_even, expected_speedup
@@ -128,7 +134,7 @@ def _measured(sides: Sides, settings: Settings, *, alike: bool, busy: bool) -> M
     return Measured(
         speedup=speedup,
         speedup_interval=old.over(new) if speedup and old and new else None,
-        standardised=standardised(sides, settings) if speedup else None,
+        standardised=standardised(sides[0].model.parts, sides[1].model.parts, settings) if speedup else None,
         throughput=throughput,
         step_cost=steps,
         speedup_by_steps=over(gain("model.traffic.tokens_per_step"), steps),
@@ -236,9 +242,7 @@ def _range(value: Value) -> tuple[float, float]:
     return value.value or 0.0, value.value or value.under or math.inf
 
 
-def _notes(
-    sides: Sides, measured: Measured, unknown: tuple[str, ...], settings: Settings, few: str
-) -> Iterator[str]:
+def _notes(sides: Sides, measured: Measured, unknown: tuple[str, ...], settings: Settings, few: str) -> Iterator[str]:
     if unknown:
         yield f"Unknown on at least one side, so not checked: {', '.join(unknown)}"
     if sides[0].engines != sides[1].engines:

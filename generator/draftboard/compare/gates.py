@@ -90,9 +90,7 @@ def drop_gate(sides: Sides, highest: float, settings: Settings, *, whole: bool, 
     return limit.gate(drop, interval, f"{within(acceptance.title)} {moved}, {points}")
 
 
-def speedup_gate(
-    sides: Sides, measured: Measured, lowest: float, settings: Settings, *, whole: bool, few: str
-) -> Gate:
+def speedup_gate(sides: Sides, measured: Measured, lowest: float, settings: Settings, *, whole: bool, few: str) -> Gate:
     """Gate on the measured speedup; `few`: why the runs cannot be judged."""
     limit = Limit("--min-speedup", lowest, -1, whole)
     small = few or too_few_samples(sides, settings)

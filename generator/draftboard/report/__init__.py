@@ -18,6 +18,7 @@ from draftboard.report.objects import ModelReport, Origin, Report, Sampling, Ver
 from draftboard.report.plot import draw
 from draftboard.report.reporting import Reading, judged, of_pages, read, report, report_each
 from draftboard.report.saved import load_report, schema
-from draftboard.report.scatter import ratios, times, why_none
+from draftboard.report.scatter import ratios, why_none
+from draftboard.report.standardised import standardised
 from draftboard.report.summarised import summarised
 from draftboard.report.summary import Summary, of_range

@@ -22,7 +22,8 @@ from draftboard.report.judge import engine_report, missing_of_dialect, missing_p
 from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report
 from draftboard.report.own import Stretch
 from draftboard.report.queries import Queries
-from draftboard.report.scatter import Parts, why_not
+from draftboard.report.scatter import Parts, sides, why_not
+from draftboard.report.standardised import standardised
 from draftboard.report.verdict import Case
 from draftboard.settings import Settings
 from draftboard.signals import Level, traffic
@@ -158,9 +159,12 @@ class _Answer:
         names, labels = self.settings.labels, dict(key)
         method, model = labels.pop(names.spec_method, ""), labels.pop(names.model_name, "")
         baselines = self._baselines.get(kept(key, (*names.scope, names.model_name)), ())
+        case = self._case(self.models.of(key), "its engines together")
+        measured = case.numbers.value(measured_speedup) is not None
         case = replace(
-            self._case(self.models.of(key), "its engines together"),
+            case,
             baselines=baselines,
+            standardised=standardised(*sides(self.parts, key, self.settings), self.settings) if measured else None,
             steps=self.steps.get(key, ()),
             plain=self.still_plain.get(key) or self.plain.get(key, ()),
             plain_has_left=key not in self.still_plain,
@@ -169,7 +173,7 @@ class _Answer:
         own = self.parts.get(key, ())
         notes = (
             (_NO_INTERVAL.format(why_not(self.parts, key, self.settings)),)
-            if case.numbers.value(measured_speedup) is not None and case.numbers.value(speedup_low) is None
+            if measured and case.numbers.value(speedup_low) is None
             else ()
         )
         change = self.changes.get(kept(key, Level.SERVICE.labels(self.settings)))

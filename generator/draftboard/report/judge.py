@@ -88,6 +88,7 @@ def model_report(
         "acceptance_by_request": _by_request(engines),
         **values(objects.ModelReport, case.numbers, case.seconds),
         "measured_speedup_interval": interval_of(case),
+        "standardised_speedup": case.standardised,
         "broken": case.broken,
         "engines": engines,
         "parts": parts,

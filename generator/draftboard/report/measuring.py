@@ -10,6 +10,7 @@ from draftboard.intervals import Estimate
 from draftboard.reading import Growth, Tally, counts_of
 from draftboard.report.numbers import COUNTED, Part
 from draftboard.report.scatter import ratios
+from draftboard.report.standardised import standardised
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.alike import baseline_answer_length, baseline_prompt_length, objection
@@ -33,6 +34,8 @@ class Measuring:
     """Signals of the variant beside the baseline, as far as they have a value."""
     interval: Estimate | None = None
     """95 % of the speedup; None where the time has too few parts."""
+    standardised: Estimate | None = None
+    """The speedup at equal lengths of prompts and answers; None where they are alike, or where parts do not tell."""
     step_cost: float | None = None
     """Mean step over the baseline's; None where their batches are not alike."""
     why: str = ""
@@ -77,10 +80,12 @@ def measuring(
     counts = counts_of([*sides[0], *sides[1]], settings, _ANY)
     found = {signal: next(iter(values_of(signal, counts).values()), None) for signal in BESIDE}
     beside = {signal: value for signal, value in found.items() if value is not None}
-    before, after = (ratios(parts_of(grown, side)).get(per_token.mean.name) for side in (baseline, variant))
-    speedup = beside.get(measured_speedup)
-    interval = before.over(after) if speedup and before and after else None
-    return Measuring(beside, interval, cost, "" if speedup or objection in beside else measured_speedup.empty)
+    if measured_speedup not in beside:
+        return Measuring(beside, step_cost=cost, why="" if objection in beside else measured_speedup.empty)
+    plain, own = (parts_of(grown, side) for side in (baseline, variant))
+    before, after = (ratios(side).get(per_token.mean.name) for side in (plain, own))
+    interval = before.over(after) if before and after else None
+    return Measuring(beside, interval, standardised(plain, own, settings), cost)
 
 
 def _with_batch(tallies: Sequence[Tally], batch: float) -> list[Tally]:

@@ -135,6 +135,9 @@ class ModelReport(Judged):
     """Of Prometheus only where asked for."""
     measured_speedup_interval: Estimate | None = None
     """With its 95 % interval, from the scatter of both variants between parts of the time; None where unknown."""
+    standardised_speedup: Estimate | None = None
+    """The measured speedup at equal lengths of prompts and answers: parts of the time reweighted; None where lengths
+    are alike, or where the parts do not allow it."""
     last_change: Change | None = None
     """Of K, method, variant or speculation within a week, and what it did; of a Prometheus with the rules only."""
     explanation: Explanation | None = None

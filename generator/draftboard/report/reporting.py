@@ -216,14 +216,20 @@ class Reading:
         cases = [self._case([tally], Level.ENGINE, name) for tally, name in zip(tallies, names, strict=True)]
         broken = tuple(one for case in cases for one in case.broken)
         beside, steps = self._baselines_of(tallies), of_growth(self.parts, tallies)
-        whole = replace(self._case(tallies, Level.MODEL, broken=broken), baselines=beside, steps=steps)
+        model, names_of = next((tally.model for tally in tallies), ""), self.settings.labels
+        found = self._measuring.get(model) if beside else None
+        whole = replace(
+            self._case(tallies, Level.MODEL, broken=broken),
+            baselines=beside,
+            steps=steps,
+            standardised=found.standardised if found else None,
+        )
         apart = (
             engine_report(case, whole.numbers, tally.engine, tally.source, _notes(tally))
             for tally, case in zip(tallies, cases, strict=True)
         )
-        model, names_of = next((tally.model for tally in tallies), ""), self.settings.labels
         notes = [f"{name} {note}" for tally, name in zip(tallies, names, strict=True) for note in _notes(tally)]
-        if (found := whole.baselines and self._measuring.get(model)) and found.why:
+        if found and found.why:
             notes.append(f"The baseline measures no speedup: {found.why}")
         method, verification = (
             value_of(whole.numbers.labels, label) for label in (names_of.spec_method, names_of.spec_verification)

@@ -58,7 +58,7 @@ def speedups(parts: Parts, measured: Collection[Labels], settings: Settings) -> 
     """Of the variants whose speedup is measured, their own, as far as both sides' scatter is known."""
     result = {}
     for variant in measured:
-        before, after = (ratios(one).get(per_token.mean.name) for one in _sides(parts, variant, settings))
+        before, after = (ratios(one).get(per_token.mean.name) for one in sides(parts, variant, settings))
         if before and after:
             result[variant] = before.over(after)
     return result
@@ -66,10 +66,10 @@ def speedups(parts: Parts, measured: Collection[Labels], settings: Settings) -> 
 
 def why_not(parts: Parts, variant: Labels, settings: Settings) -> str:
     """Why a variant whose speedup is measured has no interval of it."""
-    return next(filter(None, (why_none(side, Origin.PROMETHEUS) for side in _sides(parts, variant, settings))), "")
+    return next(filter(None, (why_none(side, Origin.PROMETHEUS) for side in sides(parts, variant, settings))), "")
 
 
-def _sides(parts: Parts, variant: Labels, settings: Settings) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+def sides(parts: Parts, variant: Labels, settings: Settings) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
     """The parts of all of a model's baselines together, and those of the variant."""
     names = settings.labels
     model = kept(variant, (*names.scope, names.model_name))

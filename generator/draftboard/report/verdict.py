@@ -63,6 +63,7 @@ class Case:
     broken: tuple[objects.Broken, ...] = ()  # Identities of its counters that do not hold.
     v0: bool = False  # Whether vLLM's V0 engine exposes it.
     baselines: tuple[Numbers, ...] = ()  # Of the model's servers without speculation.
+    standardised: Estimate | None = None  # The measured speedup at equal lengths of prompts and answers.
     steps: tuple[Stretch, ...] = ()  # Its own, at as many loads as are known.
     plain: tuple[str, ...] = ()  # Servers without speculation whose numbers are added to those of servers with it.
     plain_has_left: bool = False  # Whether that was within the window only, as before their targets had a label.
@@ -198,8 +199,11 @@ def _length(expected: Expectation, says: Ruling) -> tuple[str | None, str]:
 
 
 def _interval_in_words(case: Case, chosen: Choice) -> str:
-    interval = interval_of(case) if chosen.basis == MEASURED else None
-    return f" (95 %: {interval.low:.2f} to {interval.high:.2f})" if interval else ""
+    if chosen.basis != MEASURED:
+        return ""
+    interval, alike = interval_of(case), case.standardised
+    bounds = f" (95 %: {interval.low:.2f} to {interval.high:.2f})" if interval else ""
+    return bounds + (f", and {alike} at equal lengths of prompts and answers" if alike else "")
 
 
 def _margin(case: Case) -> tuple[str, ...]:

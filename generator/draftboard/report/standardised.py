@@ -2,15 +2,15 @@
 
 Parts of a run in which a side's prompts and answers were nearer to the common lengths count more, others less, until
 each side has their common means: exponential weights (raking; Deville and Sarndal, JASA 87 (1992), 376). Lengths are
-those of vLLM's own counters.
+those of vLLM's own counters. Newton's method is written out: it has two unknowns, and the package installs no solver.
 """
 
 import math
 from collections.abc import Sequence
 
-from draftboard.compare.sides import Sides
 from draftboard.intervals import LEAST, Estimate, Ratio
-from draftboard.report import Part, times
+from draftboard.report.numbers import Part
+from draftboard.report.scatter import times
 from draftboard.settings import Settings
 
 Lengths = tuple[float, float]
@@ -21,13 +21,13 @@ _STEPS, _FARTHEST = 8, 20.0
 """Of the search for weights: how many, and the largest exponent, beyond which a side's lengths are too far away."""
 
 
-def standardised(sides: Sides, settings: Settings) -> Estimate | None:
-    """Speedup at common lengths, with its 95 % interval.
+def standardised(baseline: Sequence[Part], variant: Sequence[Part], settings: Settings) -> Estimate | None:
+    """Speedup at common lengths, with its 95 % interval, from the parts of both sides.
 
     None where lengths are alike within `thresholds.slower`, where parts do not tell them, or where no weights give a
     side the common lengths: its own are too far from them.
     """
-    both = [[part for part in side.model.parts if part.first_tokens] for side in sides]
+    both = [[part for part in side if part.first_tokens] for side in (baseline, variant)]
     means = [_mean(parts) for parts in both if parts]
     least = settings.thresholds.slower
     if len(means) < len(both) or all(min(pair) >= least * max(pair) for pair in zip(*means, strict=True)):
