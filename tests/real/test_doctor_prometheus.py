@@ -19,7 +19,7 @@ from draftboard import build as build_room
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.catalogue import Presence, around, speculation
 from draftboard.catalogue.dialects import DIALECTS
-from draftboard.doctor import examine_prometheus
+from draftboard.doctor import examine_cost, examine_prometheus
 from draftboard.doctor.buckets import FINER
 from draftboard.doctor.finding import Examination, Finding, Severity
 from draftboard.doctor.series import NAMES, all_readers, silenced_by
@@ -33,6 +33,7 @@ from draftboard.signals import Level
 from draftboard.signals.states import state
 from support.dialects import page_of
 from support.loopback import answering, page
+from support.rulefiles import series_in
 
 pytestmark = pytest.mark.prometheus
 
@@ -55,15 +56,20 @@ def fast(**rules: str) -> Settings:
 
 
 @contextmanager
-def scraping(folder: Path, pages: Sequence[Scraped], rules: Settings | None = None) -> Iterator[tuple[Client, float]]:
+def scraping(
+    folder: Path, pages: Sequence[Scraped], rules: Settings | None = None, **others: Any
+) -> Iterator[tuple[Client, float]]:
     """A Prometheus that has scraped these pages, and evaluated the rules of these settings."""
+    folder.mkdir(exist_ok=True)
     with ExitStack() as stack:
         places = [stack.enter_context(answering(page(text, Content_Type=CLASSIC))) for text, _ in pages]
         server = Server(program("prometheus"), folder, lookback=Duration(60))
         process, url = server.start()
         stack.callback(process.wait)
         stack.callback(process.terminate)
-        (folder / "prometheus.yml").write_text(configuration(folder, places, [own for _, own in pages], rules))
+        (folder / "prometheus.yml").write_text(
+            configuration(folder, places, [own for _, own in pages], rules, **others)
+        )
         process.send_signal(signal.SIGHUP)
         client = stack.enter_context(Client(url))
         made = [f"count(up) == {len(pages)}"]
@@ -74,11 +80,20 @@ def scraping(folder: Path, pages: Sequence[Scraped], rules: Settings | None = No
         yield client, wait_for(client, process, " and on () ".join(made))
 
 
-def configuration(folder: Path, places: list[str], labels: list[dict[str, str]], rules: Settings | None) -> str:
-    targets = [{"targets": [place], "labels": own} for place, own in zip(places, labels, strict=True)]
-    document: dict[str, Any] = {
-        "scrape_configs": [{"job_name": "vllm", "scrape_interval": "1s", "static_configs": targets}]
-    }
+def configuration(
+    folder: Path,
+    places: list[str],
+    labels: list[dict[str, str]],
+    rules: Settings | None,
+    *,
+    relabel: Sequence[dict[str, Any]] = (),
+    own: dict[str, str] | None = None,
+) -> str:
+    targets = [{"targets": [place], "labels": labels} for place, labels in zip(places, labels, strict=True)]
+    job = {"job_name": "vllm", "scrape_interval": "1s", "static_configs": targets}
+    document: dict[str, Any] = {"scrape_configs": [job | {"metric_relabel_configs": [*relabel]}]}
+    if own:
+        (folder / "own.rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "own", "rules": [own]}]}))
     if rules:
         files = build_room.render(rules)
         for path in (RECORDING, ALERTING):
@@ -247,3 +262,52 @@ def test_servers_of_another_engine_are_told_from_those_that_the_settings_name(tm
     other = about(examination, "vLLM exposes it")
     assert (other.where, other.paste.strip()) == ("other of job vllm", '[series]\ndialect = "vllm"')
     assert not [one for one in examination.findings if "older than vLLM" in one.what or "a proxy drops" in one.what]
+
+
+def test_cost_counts_what_is_scraped_and_recorded(tmp_path: Path) -> None:
+    labelled = [(NGRAM, {"spec_method": "ngram"}), (BASELINE, {"spec_method": "none"})]
+    with scraping(tmp_path, labelled, fast()) as (client, now):
+        examination = examine_cost(client, fast(), now)
+        (scraped,) = client.query("sum(scrape_samples_post_metric_relabeling)", now)
+        made = client.query('count({__name__=~"[a-z]+:.+:.+"})', now)[0].samples[0][1]
+    assert examination.content
+    read, unread, rules = examination.findings
+    total = int(scraped.samples[0][1])
+    counts = [int(one.what.split(" of ")[0].replace(",", "")) for one in (read, unread)]
+    assert sum(counts) == total
+    assert min(counts) > 0
+    assert all(f"of {total:,} series" in one.what for one in (read, unread))
+    assert f" in {made:,.0f} series: {made * 60:,.0f} samples a minute" in rules.what
+    assert re.search(r"evaluation takes \d\S* s a minute \(\d+\.\d% of a core\)", rules.what)
+
+
+@pytest.mark.long
+def test_the_list_to_keep_leaves_all_that_rules_read_users_own_included(tmp_path: Path) -> None:
+    labelled = [(NGRAM, {"spec_method": "ngram"}), (BASELINE, {"spec_method": "none"})]
+    own = {"record": "team:objects", "expr": 'sum({__name__=~"python_gc_objects_.+_total"}) + sum(process_open_fds)'}
+    with scraping(tmp_path / "all", labelled, fast(), own=own) as (client, now):
+        (pasted,) = (one.paste for one in examine_cost(client, fast(), now).findings if one.paste)
+        before = names_of(client, now)
+        read = {name for rule in client.rules() for name in series_in(rule.query)}
+    keep = yaml.safe_load(pasted)["metric_relabel_configs"]
+    with scraping(tmp_path / "kept", labelled, fast(), own=own, relabel=keep) as (client, now):
+        after = names_of(client, now)
+        left = [one.what for one in examine_cost(client, fast(), now).findings if one.paste]
+        problems = examine_prometheus(client, fast(), now)
+    assert left == []
+    assert after < before
+    assert read & before <= after
+    assert {"python_gc_objects_collected_total", "process_open_fds"} <= after
+    assert not [one for one in problems.findings if one.severity is Severity.PROBLEM]
+
+
+@pytest.mark.long
+def test_where_nothing_is_scraped_nothing_is_paid(tmp_path: Path) -> None:
+    with scraping(tmp_path, [("up_to_nothing 1\n", {})]) as (client, now):
+        examination = examine_cost(client, fast(), now)
+    assert [one.what.split(" series")[0] for one in examination.findings] == ["0 of 0", "0 records in 0"]
+
+
+def names_of(client: Client, now: float) -> set[str]:
+    rows = client.query('count by (__name__) ({job="vllm",__name__!~".+:.+:.+|up|scrape_.*"})', now)
+    return {row.labels["__name__"] for row in rows}

@@ -15,8 +15,8 @@ from conftest import ROOT
 from draftboard.alerts import ALERTS
 from draftboard.build import render
 from draftboard.build.files import RECORDING
-from draftboard.build.scraping import known_series
 from draftboard.catalogue import latency
+from draftboard.catalogue.known import known_series
 from draftboard.doctor.releases import RELEASES
 from draftboard.durations import Duration
 from draftboard.evidence import curve, fit
@@ -215,7 +215,7 @@ def _of(page: str) -> str:
 
 
 def test_a_scrape_takes_as_many_engines_as_the_page_says() -> None:
-    stored = re.compile("|".join(known_series(SETTINGS)))
+    stored = re.compile("|".join(known_series(SETTINGS.dialect)))
     names = re.findall(r"(?m)^([\w:]+)(?=[{ ])", (ROOT / "tests/data/v0.32.0-ngram-load.prom").read_text())
     engine = sum(bool(stored.fullmatch(name)) for name in names)
     assert SETTINGS.stack.limits.samples // engine >= 10

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from conftest import OBJECTIVES
 from draftboard.alerts import ALERTS, SAMPLES_STOPPED, SUBJECTS
 from draftboard.build import stack
-from draftboard.build.scraping import known_series
 from draftboard.build.stack import inhibitions
+from draftboard.catalogue.known import known_series
 from draftboard.errors import DraftboardError
 from draftboard.settings import SEVERITIES, Settings, load
 
@@ -162,7 +162,7 @@ def test_every_limit_of_a_scrape_is_set() -> None:
 
 def test_a_page_of_ten_engines_is_within_the_limits() -> None:
     limits, lines = Settings().stack.limits, (Path(__file__).parents[1] / "data/v0.32.0-ngram-dp2.prom").read_text()
-    engines, known = 10 / 2, re.compile("|".join(known_series(Settings())))
+    engines, known = 10 / 2, re.compile("|".join(known_series(Settings().dialect)))
     samples = [line for line in lines.splitlines() if known.fullmatch(re.split(r"[ {]", line, maxsplit=1)[0])]
     assert len(samples) * engines < limits.samples
     assert max(line.count("=") for line in samples) * 2 < limits.labels

@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from draftboard.catalogue import CATALOGUE, ELSEWHERE, Metric, Presence, removed, serving
+from draftboard.catalogue import serving
 from draftboard.catalogue.dialects import DIALECTS
+from draftboard.catalogue.known import known_series, of_servers
 from draftboard.expr.scope import Level
 from draftboard.settings import Settings
 
@@ -24,19 +25,8 @@ _OF_PROMETHEUS = "|".join([".*_created", "ALERTS.*", "up", "scrape_.*", *(f"{lev
 """Series without a reader, and those that Prometheus adds to a page or records: no server reports them in its place."""
 _NUMBERS = 1_000
 _OF_TARGETS = ("instance", "job")  # Without them the series of two servers would be one.
-_OF_OTHERS = ELSEWHERE - {Presence.PROBE, Presence.PROPOSED}
 _NAME, _NUMBER = "__name__", "__tmp_number"
 _MODEL, _ENGINE = "model_name", "engine"  # As servers write them; settings name them as they arrive.
-
-
-def known_series(settings: Settings) -> list[str]:
-    """Patterns of the names of a server's series that rules, dashboards and commands read, sorted."""
-    dialect = settings.dialect
-    names = {name for part in _of_servers() for name in dialect.written(part)} | {metric.name for metric in dialect.own}
-    # `draftboard doctor` recognises by them what the settings do not name, and what is too old.
-    names |= {name for one in DIALECTS.values() for name in one.written(one.seen_by)}
-    names |= {dialect.sign for dialect in DIALECTS.values() if dialect.sign}
-    return sorted(names | {f"{old.name}(_count)?" for old in removed.REMOVED})
 
 
 def known_labels(settings: Settings) -> list[str]:
@@ -50,7 +40,7 @@ def relabelings(settings: Settings) -> Iterator[Relabeling]:
     """The steps, in their order."""
     scrape = settings.stack.scrape
     if scrape.keep == "known":
-        yield {"source_labels": [_NAME], "regex": "|".join(known_series(settings)), "action": "keep"}
+        yield {"source_labels": [_NAME], "regex": "|".join(known_series(settings.dialect)), "action": "keep"}
     else:
         yield {"source_labels": [_NAME], "regex": _OF_PROMETHEUS, "action": "drop"}
     yield from _harmless(settings)
@@ -79,11 +69,6 @@ def _harmless(settings: Settings) -> Iterator[Relabeling]:
         }
 
 
-def _of_servers() -> Iterator[Metric]:
-    """The series that servers expose themselves, histograms in parts."""
-    return (part for metric in CATALOGUE if metric.presence not in _OF_OTHERS for part in metric.parts)
-
-
 def _own_labels() -> set[str]:
     """Labels that servers give them."""
-    return {_MODEL, _ENGINE, *(label for part in _of_servers() for label in part.own_labels)}
+    return {_MODEL, _ENGINE, *(label for part in of_servers() for label in part.own_labels)}

@@ -18,6 +18,7 @@ _WINDOW = Duration(10)
 @shared.duration_option("--window", words=f"Time between two scrapes of a server. Default: {_WINDOW}.")
 @click.option("--prometheus", metavar="URL", help="Examine a Prometheus: scrapes, stored series, rules.")
 @click.option("--ruler", metavar="URL", help="Server that evaluates the rules of --prometheus, if it is another.")
+@click.option("--cost", is_flag=True, help="Count series and rules of --prometheus, and what nothing reads.")
 @shared.at_option
 @click.option("--speculative-config", metavar="JSON", help="Examine a value of vLLM's --speculative-config.")
 @click.option("--command", metavar="COMMANDLINE", help="Examine the command line of a vLLM server.")
@@ -31,6 +32,7 @@ def doctor_command(
     window: Duration | None,
     prometheus: str | None,
     ruler: str | None,
+    cost: bool,
     at: float | None,
     speculative_config: str | None,
     command: str | None,
@@ -53,6 +55,7 @@ def doctor_command(
     reads = bool(sources or prometheus is not None)
     shared.require(at is None or prometheus is not None, "--at requires --prometheus")
     shared.require(ruler is None or prometheus is not None, "--ruler requires --prometheus")
+    shared.require(not cost or prometheus is not None, "--cost requires --prometheus")
     shared.require(window is None or sources, "--window requires a SOURCE")
     shared.require(reads or not (token_file or ca_file), "--token-file and --ca-file require a SOURCE or --prometheus")
     settings, access, examinations = load(config), Access.from_files(token_file, ca_file), []
@@ -71,6 +74,7 @@ def doctor_command(
             evaluates = None if ruler is None else opened.enter_context(Client(ruler, access))
             then = time.time() if at is None else at
             examinations.append(doctor.examine_prometheus(client, settings, then, release, evaluates))
+            examinations += [doctor.examine_cost(client, settings, then, evaluates)] if cost else []
     if sources:
         with screen.progress_bar() as progress:
             examinations += doctor.examine_sources(

@@ -1,6 +1,7 @@
 """What keeps dashboards and rules empty or wrong: command lines, pages of servers and a Prometheus are examined."""
 
 from draftboard.doctor.command import examine_command, examine_config
+from draftboard.doctor.cost import examine_cost
 from draftboard.doctor.finding import Diagnosis, document
 from draftboard.doctor.manifests import examine_manifest, is_manifest
 from draftboard.doctor.pages import examine_sources

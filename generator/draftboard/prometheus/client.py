@@ -56,6 +56,8 @@ class LoadedRule:
     error: _Error = ""  # why the last evaluation failed; empty where it did not
     query: str = ""  # the expression, as the server formats it
     duration: float = 0.0  # of an alert: seconds for which it is pending
+    seconds: Annotated[float, Field(alias="evaluationTime")] = 0.0  # that its last evaluation took
+    interval: float = 60.0  # seconds between two evaluations of its group
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class _Instant:
 class _Group:
     name: str
     rules: tuple[LoadedRule, ...]
+    interval: float = 60.0
 
 
 _INSTANTS, _SERIES = TypeAdapter(list[_Instant]), TypeAdapter(list[Series])
@@ -123,7 +126,7 @@ class Client:
     def rules(self) -> list[LoadedRule]:
         """All rules that are evaluated."""
         groups = self._ask("rules", "groups", _GROUPS)
-        return [replace(rule, group=group.name) for group in groups for rule in group.rules]
+        return [replace(rule, group=group.name, interval=group.interval) for group in groups for rule in group.rules]
 
     def _ask(
         self, question: str, part: str, rows: TypeAdapter[list[_Row]], parameters: dict[str, Any] | None = None

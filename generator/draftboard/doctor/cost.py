@@ -1,0 +1,106 @@
+"""What a fleet pays: the series of its servers that something reads, those that nothing reads, and the rules."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from draftboard.catalogue.dialects import DIALECTS
+from draftboard.catalogue.known import known_series
+from draftboard.doctor.finding import Examination, Finding
+from draftboard.errors import DraftboardError
+from draftboard.prometheus import Client, LoadedRule
+from draftboard.rules import BYTES, records
+from draftboard.settings import Settings
+from draftboard.signals import Level
+
+_OURS = "draftboard-"
+_MADE = "|".join((*(f"{level.value}:.*" for level in Level), "ALERTS.*", "up", "scrape_.*"))
+"""Names that no server's page has: records, and what Prometheus adds."""
+_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_PATTERN = re.compile(r'__name__=~"((?:[^"\\]|\\.)*)"')
+_MINUTE, _DAY = 60, 86_400
+
+
+def examine_cost(client: Client, settings: Settings, time: float, ruler: Client | None = None) -> Examination:
+    """What the servers' series and the rules cost at a time, in Unix seconds; DraftboardError if it is down."""
+    stored, rules = _scraped(client, settings, time), list[LoadedRule]()
+    with suppress(*(() if ruler else (DraftboardError,))):  # A server that only stores has none.
+        rules = (ruler or client).rules()
+    read = [*known_series(settings.dialect), *_named(rules, stored)]
+    wanted = re.compile("|".join(read))
+    findings = [*_of_servers(stored, wanted, read, settings), *_of_rules(rules, client, settings, time)]
+    return Examination(f"Cost at {client.url}", tuple(findings))
+
+
+def _scraped(client: Client, settings: Settings, time: float) -> Mapping[str, int]:
+    """How many series of servers there are, by name."""
+    signs = "|".join(sorted({name for one in DIALECTS.values() for name in one.written(one.seen_by)}))
+    own = f",{settings.selector}" if settings.selector else ""
+    target = ", ".join(settings.labels.target)
+    servers = f'group by ({target}) ({{__name__=~"{signs}"{own}}})'
+    scraped = f'{{__name__=~".+",__name__!~"{_MADE}"{own}}}'
+    rows = client.query(f"count by (__name__) ({scraped} and on ({target}) {servers})", time)
+    return {row.labels["__name__"]: int(row.samples[-1][1]) for row in rows}
+
+
+def _named(rules: Sequence[LoadedRule], stored: Mapping[str, int]) -> Iterator[str]:
+    """Names of stored series that a loaded rule reads, whoever wrote it."""
+    queries = {rule.query for rule in rules}
+    words = {word for query in queries for word in _NAME.findall(query)}
+    patterns = [pattern.replace("\\\\", "\\") for query in queries for pattern in _PATTERN.findall(query)]
+    for name in stored:
+        if name in words or any(_fits(pattern, name) for pattern in patterns):
+            yield name
+
+
+def _fits(pattern: str, name: str) -> bool:
+    try:
+        return re.fullmatch(pattern, name) is not None
+    except re.error:  # RE2 knows what Python does not: then it may be read.
+        return True
+
+
+def _of_servers(
+    stored: Mapping[str, int], wanted: re.Pattern[str], read: Sequence[str], settings: Settings
+) -> Iterator[Finding]:
+    total = sum(stored.values())
+    unread = {name: count for name, count in stored.items() if not wanted.fullmatch(name)}
+    pace = settings.rules.scrape_interval
+    for kind, count in (("series-read", total - sum(unread.values())), ("series-unread", sum(unread.values()))):
+        if not count and kind == "series-unread":
+            continue
+        words = {"count": f"{count:,}", "total": f"{total:,}", "share": f"{count / total:.0%}" if total else "0%"}
+        most = ", ".join(sorted(unread, key=lambda name: (-unread[name], name))[:3])
+        keep = "|".join(dict.fromkeys(sorted(read)))
+        cost = _amount(count, pace.seconds)
+        yield Finding.of(kind, "scraped series", pace=pace, cost=cost, most=most, keep=keep, **words)
+
+
+def _of_rules(rules: Sequence[LoadedRule], client: Client, settings: Settings, time: float) -> Iterator[Finding]:
+    ours = [rule for rule in rules if rule.group.startswith(_OURS)]
+    made = {rule.name: rule.interval for rule in ours} or dict.fromkeys(
+        records(settings), settings.rules.evaluation_interval.seconds
+    )
+    levels = "|".join(f"{level.value}:.*" for level in Level)
+    rows = client.query(f'count by (__name__) ({{__name__=~"{levels}"}})', time)
+    series = {row.labels["__name__"]: row.samples[-1][1] for row in rows if row.labels["__name__"] in made}
+    samples = sum(count * _MINUTE / made[name] for name, count in series.items())
+    seconds = sum(rule.seconds * _MINUTE / rule.interval for rule in ours)
+    yield Finding.of(
+        "rules-cost",
+        "rules",
+        records=len(series),
+        count=f"{sum(series.values()):,.0f}",
+        cost=_words(samples),
+        seconds=f"{seconds:.2g} s a minute ({seconds / _MINUTE:.1%} of a core)" if ours else "an unknown time",
+        tier=settings.rules.tier,
+    )
+
+
+def _amount(series: int, pace: float) -> str:
+    return _words(series * _MINUTE / pace)
+
+
+def _words(samples: float) -> str:
+    """Samples a minute, and what they take up."""
+    return f"{samples:,.0f} samples a minute, up to {samples * _DAY / _MINUTE * BYTES / 1e6:,.1f} MB a day"
