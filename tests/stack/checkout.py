@@ -13,6 +13,7 @@ import httpx
 
 from conftest import ROOT
 from stack.engine import PROJECTS, SECONDS, Engine
+from stack.stand_ins import images
 from support.vllm_server import free_port
 from support.waiting import until
 
@@ -54,6 +55,19 @@ class Checkout:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def types(self, command: str) -> None:
+        """Run a command of the documentation in a shell, where it must succeed."""
+        done = subprocess.run(
+            ["sh", "-ec", command],
+            cwd=self.folder,
+            env={**self.docker.environment, **self.ports},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+
     def build(self, settings: str) -> None:
         """What `make build` does with settings of the user's, with the packages of this Python."""
         (self.deploy / "my.toml").write_text(settings)
@@ -74,6 +88,11 @@ class Checkout:
     def inspect(self, service: str, template: str) -> str:
         """A part of what Docker says of a container."""
         return self.docker.docker("inspect", "--format", template, self.container(service))
+
+    def in_volume(self, volume: str, command: str) -> str:
+        """What a command of root prints, with the volume as its folder."""
+        words = ("run", "--rm", "--network=none", "--user=0:0", f"--volume={volume}:/data", "--workdir=/data")
+        return self.docker.docker(*words, "--entrypoint=sh", images()["prometheus"], "-c", command)
 
     def until_healthy(self, *services: str, seconds: float = 90) -> None:
         """Wait for each."""

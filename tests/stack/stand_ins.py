@@ -21,7 +21,7 @@ PACKAGES = (
 ROOT_ARCHIVE = ROOT / f"build/stack/trixie-{zlib.crc32(','.join(PACKAGES).encode()):08x}.tar"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # of this machine, which may be behind a proxy
 STAND_INS = (
-    *("python", "prometheus", "alertmanager", "victoria-metrics", "node-exporter"),
+    *("python", "busybox", "prometheus", "alertmanager", "victoria-metrics", "node-exporter"),
     *("grafana", "dcgm-exporter", "vllm"),
 )
 
@@ -46,7 +46,7 @@ def build_stand_ins(private: Engine, folder: Path) -> None:
     templates = program("alertmanager").parents[1] / "usr/share/prometheus"
     if templates.is_dir():
         shutil.copytree(templates, context / "share", dirs_exist_ok=True)
-    names = images()
+    names = images() | {"busybox": "busybox"}  # which docs/operate/scale.md names
     # BuildKit's client is a package of its own.
     classic = replace(private, environment={**private.environment, "DOCKER_BUILDKIT": "0"})
     for target in STAND_INS:

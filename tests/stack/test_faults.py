@@ -1,9 +1,7 @@
-"""Volumes that are damaged, restored or of another user, hostile servers and pages: what the stack does with them."""
+"""Volumes that are damaged or of another user, hostile servers and pages: what the stack does with them."""
 
 import threading
-import time
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 
@@ -14,14 +12,12 @@ import yaml
 from draftboard.lab.receivers import Arrival, Receiver
 from stack.checkout import Checkout, checkout, remove_volumes
 from stack.engine import Engine
-from stack.stand_ins import images
 from support.waiting import until
 
 pytestmark = pytest.mark.stack
 
 SERVICES = ("prometheus", "alertmanager", "grafana")
 SAMPLES, SILENCES = "draftboard_prometheus-data", "draftboard_alertmanager-data"
-GRAFANA = "draftboard_grafana-data"
 FOREIGN = {"Origin": "https://evil.example", "Host": "evil.example"}
 PLAIN = b'vllm:num_requests_running{model_name="m",engine="0"} 1\n'
 OUTAGE = {"alertname": "VLLMTargetDown", "instance": "many"}
@@ -73,13 +69,6 @@ def stack(
         found.made("down")
         server.shutdown()
     remove_volumes(docker)
-
-
-def in_volume(stack: Checkout, volume: str, command: str) -> str:
-    """What a command of root prints, with the volume as its folder."""
-    image = images()["prometheus"]
-    words = ("run", "--rm", "--network=none", "--user=0:0", f"--volume={volume}:/data", "--workdir=/data")
-    return stack.docker.docker(*words, "--entrypoint=sh", image, "-c", command)
 
 
 def fires(stack: Checkout, labels: Mapping[str, str]) -> bool:
@@ -141,55 +130,28 @@ def test_an_outage_fires_on_in_whatever_order_its_messengers_are_restarted(
 
 def test_files_that_root_left_in_a_volume_are_given_to_the_owner(stack: Checkout) -> None:
     stack.made("down")
-    in_volume(stack, SAMPLES, "chown -R 0:0 .")
+    stack.in_volume(SAMPLES, "chown -R 0:0 .")
     stack.made("up")
     stack.until_healthy(*SERVICES)
-    assert in_volume(stack, SAMPLES, "find . -user 0") == ""
+    assert stack.in_volume(SAMPLES, "find . -user 0") == ""
 
 
 def test_a_file_of_another_user_is_named(stack: Checkout) -> None:
     stack.made("down")
-    in_volume(stack, SAMPLES, "touch strange && chown 4242:4242 strange")
+    stack.in_volume(SAMPLES, "touch strange && chown 4242:4242 strange")
     done = stack.make("up")
     assert done.returncode
     assert "/volumes/prometheus/strange belongs to user 4242" in done.stderr
-    in_volume(stack, SAMPLES, "rm strange")
+    stack.in_volume(SAMPLES, "rm strange")
     stack.made("up")
 
 
 @pytest.mark.parametrize("name", ["nflog", "silences"])
 def test_a_damaged_file_of_alertmanager_is_set_aside_and_named(stack: Checkout, name: str) -> None:
     stack.made("down")
-    in_volume(stack, SILENCES, f"head -c 4096 /dev/urandom >{name} && chmod 644 {name}")
+    stack.in_volume(SILENCES, f"head -c 4096 /dev/urandom >{name} && chmod 644 {name}")
     done = stack.make("up")
     assert done.returncode == 0, done.stderr
     assert f"/alertmanager/{name} was damaged" in done.stderr
     stack.until_healthy("alertmanager")
-    assert f"{name}.damaged-" in in_volume(stack, SILENCES, "ls")
-
-
-def test_a_restored_backup_has_samples_silences_and_what_grafana_wrote(stack: Checkout) -> None:
-    """As docs/operate/scale.md says, with the image that is there."""
-    until(lambda: stack.prometheus("query?query=count_over_time(up[1h])")["result"], "samples")
-    silence = {
-        "matchers": [{"name": "alertname", "value": "None", "isRegex": False}],
-        "startsAt": datetime.now(UTC).isoformat(),
-        "endsAt": (datetime.now(UTC) + timedelta(hours=1)).isoformat(),
-        "createdBy": "a test",
-        "comment": "kept",
-    }
-    httpx.post(stack.url("alertmanager", "/api/v2/silences"), json=silence).raise_for_status()
-    stack.docker.docker("exec", stack.container("grafana"), "sh", "-c", "echo kept >/var/lib/grafana/kept")
-    before = time.time()
-    stack.made("down")
-    for volume in (SAMPLES, SILENCES, GRAFANA):
-        in_volume(stack, volume, "tar czf /tmp/all.tgz . && rm -rf /data/* && tar xzf /tmp/all.tgz && chown -R 0:0 .")
-    stack.made("up")
-    stack.until_healthy(*SERVICES)
-    assert stack.prometheus(f"query?time={before}&query=count(up)")["result"]
-    silences = httpx.get(stack.url("alertmanager", "/api/v2/silences")).json()
-    assert [one["status"]["state"] for one in silences if one["comment"] == "kept"] == ["active"]
-    kept = stack.docker.docker(
-        "exec", stack.container("grafana"), "sh", "-c", "cd /var/lib/grafana; cat kept; echo >>kept"
-    )
-    assert kept == "kept"
+    assert f"{name}.damaged-" in stack.in_volume(SILENCES, "ls")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -154,6 +155,54 @@ def test_an_end_before_a_reload_is_told_and_so_is_the_next_outage(
     assert told(receiver, "resolved")
     post(stack, OUTAGE)
     assert told(receiver, "firing", times=2)
+
+
+def of_backup(stack: Checkout, which: int) -> None:
+    """Type what docs/operate/scale.md shows to back up (0) or to restore (1)."""
+    section = (stack.folder / "docs/operate/scale.md").read_text().partition("\n## Backup\n")[2]
+    block = re.findall(r"```console\n(.*?)```", section, re.DOTALL)[which]
+    for command in re.findall(r"(?m)^\$ (.*)", block):
+        stack.types(command)
+    stack.until_healthy(*SERVICES, STORE)
+
+
+WRITTEN = "/var/lib/grafana/written"
+
+
+def write(stack: Checkout, word: str) -> tuple[int, int]:
+    """A silence, a line of a file of Grafana's and samples; the seconds in which these were taken."""
+    now = datetime.now(UTC)
+    silence = {
+        "matchers": [{"name": "alertname", "value": "None", "isRegex": False}],
+        "startsAt": now.isoformat(),
+        "endsAt": (now + timedelta(hours=1)).isoformat(),
+        "createdBy": "a test",
+        "comment": word,
+    }
+    httpx.post(stack.url("alertmanager", "/api/v2/silences"), json=silence).raise_for_status()
+    stack.docker.docker("exec", stack.container("grafana"), "sh", "-c", f"echo {word} >>{WRITTEN}")
+    began = int(now.timestamp())
+    until(lambda: samples_of_both(stack, began, int(time.time()) + 1), f"samples {word}", 120)
+    return began, int(time.time()) + 1
+
+
+def samples_of_both(stack: Checkout, began: int, ended: int) -> bool:
+    """Whether Prometheus and the store hold samples of these seconds."""
+    query = f"count_over_time(up{{job='prometheus'}}[{ended - began}s]@{ended})"
+    return bool(kept(stack, query) and stack.prometheus(f"query?query={query}")["result"])
+
+
+def test_a_restored_backup_holds_what_was_there_and_nothing_of_later(stack: Checkout) -> None:
+    before = write(stack, "before")
+    of_backup(stack, which=0)
+    after = write(stack, "after")
+    of_backup(stack, which=1)
+    silences = httpx.get(stack.url("alertmanager", "/api/v2/silences")).json()
+    assert [one["comment"] for one in silences if one["createdBy"] == "a test"] == ["before"]
+    in_grafana = ("exec", stack.container("grafana"), "sh", "-c", f"cat {WRITTEN}; echo >>{WRITTEN}")
+    assert stack.docker.docker(*in_grafana) == "before"
+    assert samples_of_both(stack, *before)
+    assert not samples_of_both(stack, *after)
 
 
 def test_a_profile_that_is_no_longer_set_leaves_no_container(stack: Checkout) -> None:

@@ -1,5 +1,6 @@
 """Samples that are lost, damaged or of the future, and a disk that is full: who says so, and the way out."""
 
+import re
 import time
 from collections.abc import Iterator
 
@@ -7,7 +8,6 @@ import pytest
 
 from stack.checkout import Checkout, checkout, remove_volumes
 from stack.engine import Engine
-from stack.stand_ins import images
 from support.waiting import until
 
 pytestmark = pytest.mark.stack
@@ -33,21 +33,17 @@ def stack(docker: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     remove_volumes(docker)
 
 
-def in_volume(stack: Checkout, command: str) -> str:
-    """What a command of root prints, in the folder of the samples."""
-    words = ("run", "--rm", "--network=none", "--user=0:0", f"--volume={VOLUME}:/data", "--workdir=/data")
-    return stack.docker.docker(*words, "--entrypoint=sh", images()["prometheus"], "-c", command)
-
-
-def add_block(stack: Checkout, name: str, begin: float) -> str:
-    """An hour of samples of a series from about a time on, as a block; its folder."""
+def add_block(stack: Checkout, name: str, begin: float, series: int = 1) -> str:
+    """An hour of samples of series from about a time on, as a block; its folder."""
     even = int(begin) // BLOCK * BLOCK
-    lines = "".join(f"{name} 1 {even + 60 * minute}\\n" for minute in range(60))
+    lines = f"for (s = 0; s < {series}; s++) for (m = 0; m < 60; m++)"
+    lines += f' print "{name}{{s=\\"" s "\\"}}", 1 + s * m % 97, {even} + 60 * m'
     command = (
-        f"printf '{lines}# EOF\\n' >/tmp/lines && promtool tsdb create-blocks-from openmetrics /tmp/lines . >&2; ls"
+        f"awk 'BEGIN {{ {lines}; print \"# EOF\" }}' >/tmp/lines"
+        " && promtool tsdb create-blocks-from openmetrics /tmp/lines . >&2; ls"
     )
-    before = set(in_volume(stack, "ls").split())
-    (block,) = set(in_volume(stack, command).split()) - before
+    before = set(stack.in_volume(VOLUME, "ls").split())
+    (block,) = set(stack.in_volume(VOLUME, command).split()) - before
     return block
 
 
@@ -71,7 +67,7 @@ def test_a_block_that_is_deleted_takes_its_own_samples_only(stack: Checkout) -> 
     stack.made("up")
     stack.until_healthy(*SERVICES)
     assert stored(stack, "count_over_time(past[12h])") == ["60"]
-    in_volume(stack, f"rm -r {block}")
+    stack.in_volume(VOLUME, f"rm -r {block}")
     stack.docker.docker("restart", stack.container("prometheus"))
     stack.until_healthy("prometheus")
     assert stored(stack, "count_over_time(past[12h])") == []
@@ -81,12 +77,12 @@ def test_a_block_that_is_deleted_takes_its_own_samples_only(stack: Checkout) -> 
 def test_a_damaged_block_is_named_and_without_it_prometheus_starts(stack: Checkout) -> None:
     stack.made("down")
     block = add_block(stack, "past", time.time() - 10 * HOUR)
-    in_volume(stack, f"rm {block}/index")
+    stack.in_volume(VOLUME, f"rm {block}/index")
     done = stack.make("up")
     assert done.returncode
     assert f"/prometheus/{block}/index: no such file" in done.stderr
     stack.made("down")
-    in_volume(stack, f"rm -r {block}")
+    stack.in_volume(VOLUME, f"rm -r {block}")
     stack.made("up")
     stack.until_healthy(*SERVICES)
     until(lambda: samples_arrive(stack), "samples arrive")
@@ -99,11 +95,28 @@ def test_a_block_from_before_the_clock_was_set_back_is_named_and_without_it_samp
     assert f"/prometheus/{block} has samples of the future" in done.stderr
     stack.until_healthy(*SERVICES)
     stack.made("down")
-    in_volume(stack, f"rm -r {block}")
+    stack.in_volume(VOLUME, f"rm -r {block}")
     done = stack.make("up")
     assert "future" not in done.stderr
     stack.until_healthy(*SERVICES)
     until(lambda: samples_arrive(stack), "samples arrive")
+
+
+def test_a_retention_shorter_than_rules_look_back_is_named(stack: Checkout) -> None:
+    """By its limits of time and of size; that of size is judged by a day of samples or more."""
+    stack.made("down")
+    stack.build("[slo]\nerrors = { objective = 0.99 }\n")
+    add_block(stack, "large", time.time() - 3 * 24 * HOUR, series=15_000)
+    stack.configure(RETENTION_SIZE="20MB", BUILD_FOLDER="built")
+    stack.made("up")
+    stack.until_healthy(*SERVICES)
+    until(lambda: stored(stack, "prometheus_tsdb_lowest_timestamp_seconds"), "Prometheus scrapes itself")
+    stack.configure(RETENTION_TIME="20d")
+    said = stack.make("up").stderr
+    assert "RETENTION_TIME=20d is shorter than the 30 days that rules look back" in said
+    assert re.search(r"RETENTION_SIZE holds \d+ days of samples at their growth so far, less than the 30 days", said)
+    stack.configure(RETENTION_TIME="45d", RETENTION_SIZE="20GB")
+    assert "RETENTION" not in stack.make("up").stderr
 
 
 def test_a_full_disk_is_told_and_samples_arrive_when_it_has_room(stack: Checkout) -> None:

@@ -26,7 +26,7 @@ ELSEWHERE = {
     r"make demo": "runs in tests/docs/test_demo_page.py",
     r"make test ": "runs the tests",
     r"(\w+_PORT=\d+ )*make ": "needs a Docker Engine: make test-stack types it in a copy",
-    r"(COMPOSE_PROFILES=\S+ )?docker ": "needs a Docker Engine: make test-stack",
+    r"(COMPOSE_PROFILES=\S+ |for name in [^;]*; do )?docker ": "needs a Docker Engine: make test-stack",
     r"git ": "changes the clone, or needs its public home",
     r"(sha256sum|gh|tar) ": "needs a published release: make test-dist checks and unpacks one",
     r"curl ": "needs the stack's vLLM: make test-stack-vllm",

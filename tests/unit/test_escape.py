@@ -35,11 +35,11 @@ from draftboard.output import (
     escape,
     show,
 )
-from support.hostile import CORPUS, assert_words, every, obeyed_by_a_ci
+from support.hostile import CORPUS, assert_words, every, is_seen, obeyed_by_a_ci
 
 PIECES = st.sampled_from(
     [
-        *CORPUS.values(),
+        *(text for text in CORPUS.values() if len(text) < 4000),
         "\n",
         "\r",
         "::",
@@ -86,10 +86,10 @@ def printed(text: str, *, width: int = 60, terminal: bool = False) -> str:
 def assert_harmless(text: str) -> None:
     for width in (20, 60, 200):
         plain = printed(text, width=width)
-        assert all(character.isprintable() or character == "\n" for character in plain)
+        assert all(is_seen(character) or character == "\n" for character in set(plain))
         assert not obeyed_by_a_ci(plain)
     coloured = printed(text, terminal=True)
-    assert all(one.isprintable() or one == "\n" for one in re.sub(r"\x1b\[[0-9;]*m", "", coloured))
+    assert all(is_seen(one) or one == "\n" for one in re.sub(r"\x1b\[[0-9;]*m", "", coloured))
     assert not obeyed_by_a_ci(coloured)
 
 
@@ -161,7 +161,7 @@ def test_an_annotation_is_one_line_with_the_title_and_the_message_as_they_are(te
     line = escape.annotation("error", text, title=text)
     found = re.fullmatch(r"::error title=([^,:]*)::(.*)", line)
     assert found
-    assert line.isprintable()
+    assert all(map(is_seen, line))
     decoded = [part.replace("%3A", ":").replace("%2C", ",").replace("%25", "%") for part in found.groups()]
     assert decoded == [escape.terminal(text)] * 2
 
@@ -184,7 +184,7 @@ def test_matplotlib_reads_no_formula_in_a_title(text: str) -> None:
     drawn = escape.picture(text)
     assert not cbook.is_math_text(drawn)
     assert drawn.replace(r"\$", "$") == escape.terminal(text).replace(r"\$", "$")
-    assert drawn.isprintable()
+    assert all(map(is_seen, drawn))
 
 
 @given(HOSTILE)

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
+from draftboard.build import stack
 from draftboard.doctor import examine_command
 from draftboard.doctor.finding import Severity
 from draftboard.settings import load
@@ -223,6 +224,13 @@ def test_server_and_baseline_are_static_targets(folder: Path) -> None:
 def test_the_simulator_lists_its_servers_by_http_discovery(folder: Path) -> None:
     assert run("prometheus/start.sh", folder, {**STACK, "PROFILES": "demo"}, "true").returncode == 0
     assert jobs(folder).keys() == {"vllm", "simulator"}
+
+
+def test_the_users_own_servers_are_scraped_as_drills_and_tests_scrape_them(folder: Path) -> None:
+    assert run("prometheus/start.sh", folder, {**STACK, "PROFILES": "demo"}, "true").returncode == 0
+    written = jobs(folder)["vllm"]
+    del written["relabel_configs"]  # An instance of the target's own, and who is cut off.
+    assert stack.servers(load(DEPLOY / "draftboard.toml"), "a test") == {"scrape_configs": [written]}
 
 
 def test_an_existing_server_is_the_only_target(folder: Path) -> None:

@@ -10,6 +10,10 @@ from json import dumps
 UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
 """Stands for each character that ends a line, moves a cursor, changes the direction of reading, or is invisible."""
 _JOINER = "\N{WORD JOINER}"
+# What Unicode draws as nothing, though it counts as printable: fillers, blanks, and selectors that can spell out a text.
+_DRAWN_AS_NOTHING = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 
 # A runner of GitHub obeys a line that begins with "::"; older ones, Azure's and TeamCity's obey "##[" anywhere.
 _OBEYED_LINE = re.compile(r"^((?:[ \t]|\x1b\[[0-9;]*m)*):(?=:)", re.MULTILINE)
@@ -24,7 +28,8 @@ _PROPERTY = _ANNOTATED | str.maketrans({":": "%3A", ",": "%2C"})
 
 def terminal(text: str) -> str:
     """Text that stays on its line of a terminal or a log."""
-    return "".join(character if character.isprintable() else UNPRINTABLE for character in text)
+    seen = _DRAWN_AS_NOTHING.sub(UNPRINTABLE, text)
+    return "".join(character if character.isprintable() else UNPRINTABLE for character in seen)
 
 
 def verbatim(text: str) -> str:
@@ -57,8 +62,8 @@ def fence(text: str) -> str:
 
 def json(document: str) -> str:
     """A document in JSON, with the same values, which no terminal and no CI system obeys where it is printed."""
-    if not document.replace("\n", "").isprintable():
-        document = "".join(one if one.isprintable() or one == "\n" else dumps(one)[1:-1] for one in document)
+    if verbatim(document) != document:
+        document = "".join(one if verbatim(one) == one else dumps(one)[1:-1] for one in document)
     return _OBEYED.sub(r"\\u0023", document)
 
 
