@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from draftboard.errors import DraftboardError
 from draftboard.plan.basis import Curve, Term
-from draftboard.plan.lengths import SchedulePlan, plan_schedule
+from draftboard.plan.schedule import SchedulePlan, plan_schedule
 from draftboard.settings import Settings
 
 UNTIMED = hypothesis_settings(deadline=None)
@@ -35,7 +35,7 @@ def lookup(plan: SchedulePlan, size: int) -> int:
     """The K that vLLM looks up: bounds belong to their range, beyond the last range its K goes on."""
     assert plan.speculative_config is not None
     entries = plan.speculative_config.num_speculative_tokens_per_batch_size
-    return next((k for first, last, k in entries if first <= size <= last), entries[-1][2])
+    return next((k for first, last, k in entries if first <= size <= last), entries[-1][-1])
 
 
 @UNTIMED
@@ -107,3 +107,63 @@ def test_before_the_first_measured_size_inflation_is_as_there_and_between_two_on
 def test_a_curve_that_cannot_be_measured_is_an_error(curve: Points, reason: str) -> None:
     with pytest.raises(DraftboardError, match=reason):
         planned(curve=curve)
+
+
+SHORT, LONG = Curve(CURVE, context=4096), Curve(((1, 1.0), (64, 1.2)), context=32768)
+
+
+def test_by_context_each_has_its_own_k_and_their_bounds_meet() -> None:
+    plan = plan_schedule(Settings(), HIGH, Term(0.1), SHORT, LONG)
+    assert [(each.first, each.last) for each in plan.contexts] == [(1, 4096), (4097, 32768)]
+    for each, curve in zip(plan.contexts, (SHORT, LONG), strict=True):
+        assert each.ranges == planned(curve=curve.points).ranges
+    assert plan.proposed_config is not None
+    entries = plan.proposed_config.num_speculative_tokens_per_batch_size
+    assert [entry for entry in entries if entry[2] == 1] == [
+        (each.first, each.last, 1, 4096, each.k) for each in planned().ranges
+    ]
+    assert {entry[2:4] for entry in entries} == {(1, 4096), (4097, 32768)}
+
+
+def test_the_keys_that_a_release_takes_have_at_each_batch_size_the_shortest_draft_of_all_contexts() -> None:
+    plan = plan_schedule(Settings(), HIGH, Term(0.1), SHORT, LONG)
+    alone = [planned(curve=curve.points) for curve in (SHORT, LONG)]
+    assert [lookup(plan, size) for size in range(1, 65)] == [
+        min(lookup(one, size) for one in alone) for size in range(1, 65)
+    ]
+    printed = str(plan.blocks())
+    assert printed.index("pull request 48944") > printed.index("the shortest draft of all contexts")
+
+
+def test_where_every_batch_size_loses_at_one_context_only_the_proposed_form_speculates() -> None:
+    dear = Curve(((1, 9.0), (64, 9.0)), context=32768)
+    plan = plan_schedule(Settings(), HIGH, Term(0.1), SHORT, dear)
+    assert plan.speculative_config is None
+    assert plan.proposed_config
+    assert plan.verdict.startswith("Speculation is expected to pay by context only")
+    assert "pull request 48944" in str(plan.blocks())
+
+
+def test_one_curve_without_context_has_no_proposed_form_and_one_with_a_context_has() -> None:
+    assert planned().proposed_config is None
+    assert not planned().contexts
+    plan = plan_schedule(Settings(), HIGH, Term(0.1), SHORT)
+    assert [(each.first, each.last) for each in plan.contexts] == [(1, 4096)]
+    assert plan.ranges == plan.contexts[0].ranges == planned().ranges
+
+
+@pytest.mark.parametrize(
+    ("curves", "reason"),
+    [
+        ((Curve(CURVE), Curve(CURVE)), "each as CONTEXT:SIZE=V"),
+        ((SHORT, Curve(CURVE)), "each as CONTEXT:SIZE=V"),
+        ((LONG, SHORT), "context 4096 follows 32768"),
+        ((SHORT, SHORT), "context 4096 follows 4096"),
+        ((SHORT, Curve(((1, 1.0), (32, 1.2)), context=32768)), "largest batch size differs"),
+        ((Curve(CURVE, context=200_000_000),), "context = 200000000 is out of range"),
+        (tuple(Curve(CURVE, context=length) for length in range(1, 18)), "up to 16"),
+    ],
+)
+def test_contexts_that_cannot_be_planned_are_an_error(curves: tuple[Curve, ...], reason: str) -> None:
+    with pytest.raises(DraftboardError, match=reason):
+        plan_schedule(Settings(), HIGH, Term(0.1), *curves)

@@ -1,4 +1,4 @@
-"""The simulator's pages against those that real vLLM servers served: of these, exactly what Draftboard reads.
+"""The simulator's pages against those that real vLLM servers served: all of vLLM's own families, and what is read.
 
 What differs, and why:
 - Metrics of releases after the recorded one are on the simulated page only.
@@ -16,7 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from draftboard.catalogue import CATALOGUE, RECORDED, around, serving
+from draftboard.catalogue import CATALOGUE, RECORDED, around, serving, unread
 from draftboard.lab.simulator.fleet import Instance, targets
 from draftboard.lab.simulator.scenario import Scenario
 from draftboard.lab.simulator.serve import page
@@ -32,7 +32,7 @@ SERVERS: dict[str, dict[str, Any]] = {
     "ngram-dp2": {"method": "ngram", "k": 2, "engines": 2, "load": {"rate": 2}},
 }
 LONGEST = {"ngram-dp2": 512}
-READ = (*CATALOGUE, *around.LASTING)
+READ = (*CATALOGUE, *around.LASTING, *unread.UNREAD)
 NEWER = tuple(name for metric in READ if not metric.exists_in(RECORDED) for name in (metric.name, metric.family))
 CREATED = {f"{metric.family}_created" for metric in READ}
 FAMILIES = CREATED | {name for metric in READ for name in (metric.name, metric.family)}
@@ -74,11 +74,16 @@ def samples(text: str) -> Iterator[Sample]:
                 yield sample
 
 
-def test_a_page_holds_only_what_is_read_and_a_real_page_holds_it_too(pages: tuple[str, str]) -> None:
+def test_a_page_holds_only_what_the_catalogue_lists_and_a_real_page_holds_it_too(pages: tuple[str, str]) -> None:
     real, made = ({line for line in text.splitlines() if line.startswith("#")} for text in pages)
     assert made <= real
     assert {line.split()[2] for line in made} <= FAMILIES
     assert {sample.name for family in text_string_to_metric_families(pages[1]) for sample in family.samples} <= SERIES
+
+
+def test_every_family_of_vllm_on_a_real_page_is_on_the_simulated_one(pages: tuple[str, str]) -> None:
+    real, made = ({line.split()[2] for line in text.splitlines() if line.startswith("# TYPE vllm:")} for text in pages)
+    assert real == made
 
 
 def test_every_family_that_is_read_is_there_with_its_type_and_help(pages: tuple[str, str]) -> None:

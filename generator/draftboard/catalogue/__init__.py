@@ -5,7 +5,7 @@ documentation; those of the monitoring, pages of Prometheus, Alertmanager and no
 entry here and nowhere else.
 """
 
-from draftboard.catalogue import around, latency, lens, probe, serving, speculation
+from draftboard.catalogue import around, latency, lens, probe, serving, speculation, unread
 from draftboard.catalogue.metric import ELSEWHERE, OLDEST, RECORDED, Histogram, Kind, Metric, Owner, Presence
 
 CATALOGUE = tuple(

@@ -1,6 +1,6 @@
-"""vLLM's histograms of time and of work per step, with the bounds of 0.32, unchanged since 0.8.5."""
+"""vLLM's histograms of time, lengths and work per step, with the bounds of 0.32, unchanged since 0.8.5."""
 
-from draftboard.catalogue.metric import Histogram
+from draftboard.catalogue.metric import OLDEST, Histogram
 
 _FIRST_TOKEN = (
     *(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0),
@@ -41,26 +41,27 @@ TIME_PER_OUTPUT_TOKEN = Histogram(
 )
 
 
-def _request_histogram(name: str, meaning: str, help_: str) -> Histogram:
+def request_histogram(name: str, meaning: str, help_: str) -> Histogram:
+    """Seconds of requests."""
     return Histogram(name=name, meaning=meaning, help=help_, buckets=_PER_REQUEST, custom="request_latency")
 
 
-END_TO_END_LATENCY = _request_histogram(
+END_TO_END_LATENCY = request_histogram(
     "vllm:e2e_request_latency_seconds",
     "From arrival to the last token, of finished requests; without requests that clients abandoned.",
     "Histogram of e2e request latency in seconds.",
 )
-QUEUE_TIME = _request_histogram(
+QUEUE_TIME = request_histogram(
     "vllm:request_queue_time_seconds",
     "From first queued to first scheduled, of finished requests.",
     "Histogram of time spent in WAITING phase for request.",
 )
-PREFILL_TIME = _request_histogram(
+PREFILL_TIME = request_histogram(
     "vllm:request_prefill_time_seconds",
     "From first scheduled to the first token, of finished requests.",
     "Histogram of time spent in PREFILL phase for request.",
 )
-DECODE_TIME = _request_histogram(
+DECODE_TIME = request_histogram(
     "vllm:request_decode_time_seconds",
     "From the first token to the last, of finished requests.",
     "Histogram of time spent in DECODE phase for request.",
@@ -73,4 +74,24 @@ STEP_TOKENS = Histogram(
     help="Histogram of number of tokens per engine_step.",
     buckets=(1.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0),
     custom="iteration_tokens",
+)
+_LENGTHS = tuple(float(digit * 10**power) for power in range(7) for digit in (1, 2, 5))
+
+
+def length_histogram(name: str, meaning: str, help_: str, since: str = OLDEST) -> Histogram:
+    """Tokens of requests, up to the longest that the server takes."""
+    return Histogram(
+        name=name, unit="tokens", meaning=meaning, help=help_, since=since, buckets=_LENGTHS, within_context=True
+    )
+
+
+REQUEST_PROMPT_TOKENS = length_histogram(
+    "vllm:request_prompt_tokens",
+    "Tokens of the prompt, cached ones included, of finished requests.",
+    "Number of prefill tokens processed.",
+)
+REQUEST_GENERATION_TOKENS = length_histogram(
+    "vllm:request_generation_tokens",
+    "Tokens generated, of finished requests.",
+    "Number of generation tokens processed.",
 )

@@ -105,6 +105,11 @@ class Histogram(Metric):
     counts: str = "requests"  # what one sample is
     buckets: tuple[float, ...]  # upper bounds, without +Inf, unless the server was started with others
     custom: str = ""  # its name in vLLM's `--custom-histogram-buckets` (0.32); empty where that cannot replace it
+    within_context: bool = False  # whether a server has only the bounds up to its --max-model-len
+
+    def bounds(self, max_model_len: int) -> tuple[float, ...]:
+        """Upper bounds of a server with that context window, without +Inf."""
+        return tuple(bound for bound in self.buckets if not self.within_context or bound <= max_model_len)
 
     @property
     def bucket(self) -> Metric:

@@ -40,14 +40,24 @@ def _shares(_context: click.Context, option: click.Parameter, text: str | None) 
         raise DraftboardError(f"{option.opts[0]}: {part} is not a number: separate by commas") from None
 
 
-def _curve(context: click.Context, option: click.Parameter, text: str | None) -> tuple[tuple[int, float], ...] | None:
-    if text is None:
-        return None
-    numbers = _shares(context, option, text.replace("=", ",")) or ()
-    for part in text.split(","):
+def _curves(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> tuple[plans.basis.Curve, ...]:
+    return tuple(_curve(context, option, text) for text in texts)
+
+
+def _curve(context: click.Context, option: click.Parameter, text: str) -> plans.basis.Curve:
+    length, colon, of_sizes = text.rpartition(":")
+    if colon and not re.fullmatch(r"\s*[1-9]\d{0,8}\s*", length):
+        raise DraftboardError(f"{option.opts[0]}: {length[:40]!r} is no context in tokens: write 4096:1=1.0,8=1.2")
+    numbers = _shares(context, option, of_sizes.replace("=", ",")) or ()
+    for part in of_sizes.split(","):
         if not re.fullmatch(r"\s*\d+\s*=[^=]*", part):
             raise DraftboardError(f"{option.opts[0]}: {part[:40]!r} is not SIZE=V: write 1=1.0,8=1.2,32=1.8")
-    return tuple((int(part.partition("=")[0]), v) for part, v in zip(text.split(","), numbers[1::2], strict=True))
+    sizes = (int(part.partition("=")[0]) for part in of_sizes.split(","))
+    points = tuple(zip(sizes, numbers[1::2], strict=True))
+    return plans.basis.Curve(points, context=int(length) if colon else None)
+
+
+_INFLATION = "v by batch size, 1=1.0,8=1.2; also once for each context, 4096:1=1.0,8=1.2. Default: settings."
 
 
 def _vocabulary(_context: click.Context, _option: click.Parameter, path: Path | None) -> dict[str, int] | None:
@@ -119,20 +129,20 @@ def k(given: _Given) -> plans.basis.Plan:
 
 @plan.command()
 @_acceptance
-@_option("--inflation", metavar="SIZE=V,...", callback=_curve, help="v by batch size: 1=1.0,8=1.2. Default: settings.")
+@_option("--inflation", multiple=True, metavar="[CONTEXT:]SIZE=V,...", callback=_curves, help=_INFLATION)
 @_option("--max-k", type=int, help="K at which --inflation was measured. Default: positions of --survival.")
 @config_option
 @_printed
 def schedule(given: _Given) -> plans.basis.Plan:
-    """Find the best draft length for every batch size."""
+    """Find the best draft length for every batch size, and context."""
     alpha, survival, longest = given["alpha"], given["survival"], given["max_k"]
     settings = load(given["config"])
     cost = plans.basis.cost_ratio(settings, given["cost_ratio"], given["method"])
     if longest is None and alpha is not None and survival is None:
         raise DraftboardError("--alpha requires --max-k: the draft length at which --inflation was measured")
     shares = plans.basis.survival_of(alpha, survival, len(survival or "1") if longest is None else longest)
-    curve = plans.basis.inflation_curve(settings, given["inflation"], given["method"])
-    return plans.lengths.plan_schedule(settings, shares, cost, curve)
+    curves = given["inflation"] or (plans.basis.inflation_curve(settings, given["method"]),)
+    return plans.schedule.plan_schedule(settings, shares, cost, *curves)
 
 
 @plan.command()

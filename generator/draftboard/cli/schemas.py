@@ -17,7 +17,7 @@ RESULTS = {
     "experiment read": "draftboard.experiment:Result",
     "alerts replay": "draftboard.lab.notified:Outlook",
     "plan k": "draftboard.plan.lengths:DraftLengthPlan",
-    "plan schedule": "draftboard.plan.lengths:SchedulePlan",
+    "plan schedule": "draftboard.plan.schedule:SchedulePlan",
     "plan cost": "draftboard.plan.cost:CostPlan",
     "plan vram": "draftboard.plan.vram:VramPlan",
     "plan decide": "draftboard.plan.decide:DecidePlan",

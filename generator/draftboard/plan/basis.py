@@ -103,12 +103,11 @@ class Curve(Described):
     points: tuple[tuple[int, float], ...]  # in rising order
     source: str = "given"  # `given`, or the setting it was taken from
     assumed: bool = False
+    context: int | None = None  # tokens of a request up to which it was measured; None: of all
 
 
-def inflation_curve(settings: Settings, given: Sequence[tuple[int, float]] | None, method: str | None = None) -> Curve:
-    """Verify inflation by batch size: as given, else the settings'. DraftboardError where neither is a curve."""
-    if given is not None:
-        return Curve(tuple(given))
+def inflation_curve(settings: Settings, method: str | None = None) -> Curve:
+    """Verify inflation by batch size, of the settings. DraftboardError where they have no curve."""
     points = tuple((int(size), inflation) for size, inflation in settings.draft_cost.inflation_by_batch)
     if len(points) == 1:
         raise DraftboardError(

@@ -1,16 +1,12 @@
-"""The best draft length: by the expected speedup of every k, and by batch size, as vLLM schedules it."""
+"""The best draft length, by the expected speedup of every k."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from itertools import groupby, pairwise
-from operator import itemgetter
+from dataclasses import dataclass
 
 from draftboard import evidence
-from draftboard.errors import DraftboardError
-from draftboard.output import Block, Described, Heading, Sentence, Table, Text, Verbatim, columns
+from draftboard.output import Block, Described, Heading, Table, Text, columns
 from draftboard.plan import assumed, theory
-from draftboard.plan.basis import FORMULAS, Curve, Formula, Plan, Term, survival_of, within
+from draftboard.plan.basis import FORMULAS, Formula, Plan, Term, survival_of
 from draftboard.settings import Settings
 from draftboard.settings.fields import LONGEST_DRAFT
 from draftboard.signals.economics import expected_speedup
@@ -18,8 +14,6 @@ from draftboard.signals.verdicts import ASSUMED
 from draftboard.status import Status
 
 _OFF = "Leave speculation off: no k up to the longest planned is expected to be as fast as plain decoding."
-_LARGEST_BATCH, _MOST_POINTS = 16_384, 64
-_Points = Sequence[tuple[int, float]]  # batch sizes in rising order, with v measured at each
 
 
 @dataclass(frozen=True)
@@ -160,123 +154,3 @@ def _notes(best: Length | None, more: Length | None, longest: int, gain: float) 
     if best is not None and best.k == longest:
         return (note, f"The best k is the longest planned: a draft longer than {longest} may be better still.")
     return (note,)
-
-
-@dataclass(frozen=True)
-class Range(Described):
-    """Batch sizes that share a draft length; both bounds belong to it."""
-
-    first: int
-    last: int
-    k: int  # 0: plain decoding
-    speedup_least: float  # expected at this k; 1 where k is 0
-    speedup_most: float
-    inflation_least: float  # as measured, at the longest draft
-    inflation_most: float
-
-
-@dataclass(frozen=True)
-class SpeculativeConfig(Described):
-    """Two keys of vLLM's --speculative-config, under vLLM's names."""
-
-    num_speculative_tokens: int  # the longest draft of all: vLLM cuts every K to it, and sizes its buffers by it
-    num_speculative_tokens_per_batch_size: tuple[tuple[int, int, int], ...]  # first batch size, last batch size, K
-
-
-@dataclass(frozen=True, kw_only=True)
-class SchedulePlan(Plan):
-    """The best draft length at every batch size up to the largest measured."""
-
-    plan: str = "schedule"
-    formulas: tuple[Formula, ...] = FORMULAS["speedup"] + FORMULAS["schedule"]
-    cost_ratio: Term
-    inflation: Curve
-    measured_at: int  # the longest draft planned, at which the inflation was measured
-    ranges: tuple[Range, ...]
-    speculative_config: SpeculativeConfig | None  # None when speculation pays at no batch size
-
-    def blocks(self) -> tuple[Block, ...]:
-        """K by batch size, and the keys for vLLM on one line."""
-        headings = columns("Batch size", numbers=("K", f"v at K = {self.measured_at}", "Expected speedup"))
-        title = Heading(f"K by batch size: c = {self.cost_ratio.value:g}")
-        rows = []
-        for each in self.ranges:
-            spans = ((each.inflation_least, each.inflation_most), (each.speedup_least, each.speedup_most))
-            texts = ("-".join(dict.fromkeys((f"{least:.2f}", f"{most:.2f}"))) for least, most in spans)
-            rows.append((f"{each.first} to {each.last}", str(each.k), *texts))
-        if self.speculative_config is None:
-            return (title, Table(headings, tuple(rows)))
-        where = Sentence("Put these keys into --speculative-config, beside method and model:")
-        return (title, Table(headings, tuple(rows)), where, Verbatim(json.dumps(asdict(self.speculative_config))))
-
-
-def plan_schedule(settings: Settings, survival: Sequence[float], cost: Term, curve: Curve) -> SchedulePlan:
-    """Plan from survival by position, c and v; v is that of a draft as long as `survival`, shorter ones have less."""
-    _require_curve(curve.points)
-    ranges, at = _ranges(survival, cost.value, curve.points, settings.thresholds.gain), len(survival)
-    longest, last = max(each.k for each in ranges), ranges[-1]
-    entries = tuple((each.first, each.last, each.k) for each in ranges)
-    notes = [f"v is taken as measured at K = {at}; of a shorter draft, by its share of the verified tokens."]
-    verdict = "Leave speculation off: at no batch size is it expected to be as fast as plain decoding."
-    if longest:
-        off = ", ".join(f"{each.first} to {each.last}" for each in ranges if not each.k)
-        verdict = "Speculation is expected to pay at every batch size that was given."
-        verdict = f"Plain decoding (K = 0) is expected to be faster at batch sizes {off}." if off else verdict
-        notes += [
-            f"Beyond {last.last} vLLM keeps K = {last.k}: measure up to your --max-num-seqs.",
-            "vLLM counts every request of a step, prefills too, so a prefill that joins can cross a bound.",
-            "vLLM has tested schedules with eagle, eagle3 and dflash: with another method, try it first.",
-            "vLLM drops the schedule under data parallelism, and uses num_speculative_tokens throughout.",
-            "vLLM issue 49548 reports a collapse of throughput where the batch swings about a bound: load-test there.",
-        ]
-    return SchedulePlan(
-        verdict=verdict,
-        notes=(*notes, *_of_curve(curve, at), *cost.note("cost ratio")),
-        cost_ratio=cost,
-        inflation=curve,
-        measured_at=at,
-        ranges=ranges,
-        speculative_config=SpeculativeConfig(longest, entries) if longest else None,
-    )
-
-
-def _of_curve(curve: Curve, at: int) -> tuple[str, ...]:
-    """A note on the source of the settings' curve."""
-    if curve.source == "given":
-        return ()
-    basis = "is assumed" if curve.assumed else "was calibrated"
-    return (f"v by batch size {basis} ({curve.source}): right for K = {at} if it was measured with drafts so long.",)
-
-
-def _require_curve(curve: _Points) -> None:
-    if not 1 <= len(curve) <= _MOST_POINTS:
-        raise DraftboardError(f"inflation has {len(curve)} batch sizes: give 1 to {_MOST_POINTS}")
-    for size, inflation in curve:
-        within("batch size", size, 1, _LARGEST_BATCH)
-        within(f"inflation at batch size {size}", inflation, 0.01, 1000)
-    for (before, _), (after, _) in pairwise(curve):
-        if after <= before:
-            raise DraftboardError(f"inflation: batch size {after} follows {before}; give each once, in rising order")
-
-
-def _inflation_at(curve: _Points, size: int) -> float:
-    """Linear interpolation between the measured sizes; before the first, constant."""
-    if size <= curve[0][0]:
-        return curve[0][1]
-    (low, v_low), (high, v_high) = next(pair for pair in pairwise(curve) if size <= pair[1][0])
-    return v_low + (v_high - v_low) * (size - low) / (high - low)
-
-
-def _ranges(survival: Sequence[float], cost: float, curve: _Points, gain: float) -> tuple[Range, ...]:
-    """Ranges of batch sizes with the same K; every size is in exactly one range."""
-    each = []
-    for size in range(1, curve[-1][0] + 1):
-        inflation = _inflation_at(curve, size)
-        shared = theory.cost_per_drafted_token(len(survival), cost, inflation)
-        k, speedup = theory.best_k(survival, shared, gain=gain)
-        each.append((size, inflation, k, speedup))
-    ranges = []
-    for k, members in groupby(each, key=itemgetter(2)):
-        sizes, inflations, _, speedups = zip(*members, strict=True)
-        ranges.append(Range(sizes[0], sizes[-1], k, min(speedups), max(speedups), min(inflations), max(inflations)))
-    return tuple(ranges)

@@ -17,7 +17,7 @@ from draftboard.expr.nodes import (
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, Setting
 from draftboard.signals import traffic
-from draftboard.signals.latency import mean_of
+from draftboard.signals.distribution import mean_of
 from draftboard.signals.requests import NONE_RUNS, request_rate, requests_waiting
 from draftboard.signals.signal import Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, over_window, rate_of, while_idle

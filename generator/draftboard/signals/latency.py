@@ -3,23 +3,11 @@
 from dataclasses import dataclass, replace
 
 from draftboard.catalogue import Histogram, latency
-from draftboard.expr.nodes import (
-    Aggregate,
-    Evaluator,
-    Expr,
-    If,
-    IsSet,
-    Not,
-    Number,
-    Quantile,
-    QuantileBucket,
-    first_of,
-    merged,
-    rate,
-)
+from draftboard.expr.nodes import Aggregate, Evaluator, Expr, If, IsSet, Not, Number, Quantile, first_of, merged, rate
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.settings.objectives import HISTOGRAMS
+from draftboard.signals.distribution import PERCENTS, Distribution, bound_of, mean_of, nothing_in, record_of
 from draftboard.signals.signal import NO_BANDS, Band, Better, Code, Signal, Unit, good_under, within
 from draftboard.signals.traffic import BOTH_LEVELS, decoded, decoded_tokens, first_tokens, generation_tokens
 from draftboard.status import Status
@@ -29,27 +17,17 @@ BELOW_RESOLUTION = Code(0, "below resolution", Status.QUIET)
 
 
 @dataclass(frozen=True)
-class Latency:
+class Latency(Distribution):
     """A histogram of time as signals."""
 
     name: str
     """With which the names of its signals begin."""
-    title: str
-    """What it is the time of."""
     buckets: Signal
     mean: Signal
     p50: Signal
     p95: Signal
     p99: Signal
     unresolved: Signal
-    ranges: tuple[tuple[int, Signal, Signal], ...]
-    """Percentiles, each with the bounds of the bucket that it lies in."""
-    together: tuple[Signal, ...]
-    """Mean, then both bounds of each percentile, of all models that are selected."""
-
-    def bounds(self, percent: int) -> tuple[Signal, Signal]:
-        """Of the bucket that holds a percentile."""
-        return next((lower, upper) for each, lower, upper in self.ranges if each == percent)
 
     @property
     def signals(self) -> tuple[Signal, ...]:
@@ -57,39 +35,11 @@ class Latency:
         return (self.buckets, self.mean, self.unresolved, self.p50, self.p95, self.p99)
 
 
-def mean_of(
-    metric: Histogram, *, name: str, what: str, action: str, unit: Unit = Unit.SECONDS, short: str = ""
-) -> Signal:
-    """The mean of what a histogram counts: its sum over its count."""
-    return Signal(
-        name=f"{name}_mean",
-        title=f"Mean {within(what)}",
-        short=short and f"{short} mean",
-        question=f"What is the mean of the {within(what)}?",
-        description=f"{what}, sum / count: exact, whatever the buckets.",
-        action=action,
-        note=metric.meaning,
-        unit=unit,
-        better=Better.LOWER,
-        expr=rate(metric.sum) / rate(metric.count),
-        record=f"{_record(metric)}:mean_rate{{window}}",
-        empty=_empty(metric),
-    )
-
-
-def _record(metric: Histogram) -> str:
-    return metric.name.replace("vllm:", "vllm_")
-
-
-def _empty(metric: Histogram) -> str:
-    return f"no {metric.counts} in the window"
-
-
 def _latency(
     metric: Histogram, *, name: str, what: str, short: str, action: str, by_token: Expr | None = None
 ) -> Latency:
     """`by_token`: the mean, where tokens count and not samples."""
-    record = _record(metric)
+    record = record_of(metric)
     mean = mean_of(metric, name=name, what=what, short=short, action=action)
     if by_token:
         mean = replace(
@@ -110,7 +60,7 @@ def _latency(
         expr=rate(metric.bucket),
         record=f"{record}_bucket:rate{{window}}",
         by=("le",),
-        empty=_empty(metric),
+        empty=nothing_in(metric),
     )
     estimate = (
         "Engines together. 0 means below resolution: the first bucket holds it, and no finer value is known. Values "
@@ -153,24 +103,11 @@ def _latency(
         )
 
     def bound(percent: int, of: Expr, *, upper: bool) -> Signal:
-        says = "at most" if upper else "at least"
-        return Signal(
-            name=f"{name}_p{percent}_{'to' if upper else 'from'}",
-            title=f"P{percent} {within(what)}, {says}",
-            short=f"{short} P{percent} {'to' if upper else 'from'}",
-            question=f"What is the {within(what)} of {percent} % of {metric.counts} {says}?",
-            description=f"{'Upper' if upper else 'Lower'} bound of the bucket that holds P{percent} of the "
-            f"{within(what)}: a histogram knows no more.",
-            action=action,
-            note=f"{metric.meaning} Above the last bound both bounds are that one.",
-            unit=Unit.SECONDS,
-            better=Better.LOWER,
-            expr=QuantileBucket(Number(percent / 100), of, upper),
-            bands=_within_the_slo(metric) if upper else NO_BANDS,
-            empty=buckets.empty,
-        )
+        bands = _within_the_slo(metric) if upper else NO_BANDS
+        words = {"name": name, "what": what, "short": short, "action": action}
+        return replace(bound_of(metric, percent, of, upper=upper, **words), bands=bands)
 
-    ranges = tuple((each, bound(each, buckets, upper=False), bound(each, buckets, upper=True)) for each in (50, 95, 99))
+    ranges = tuple((each, bound(each, buckets, upper=False), bound(each, buckets, upper=True)) for each in PERCENTS)
     of_models = If(Evaluator.RECORDS, Aggregate("sum", ("le",), buckets.at(Level.MODEL)), buckets)
     counted = (decoded_tokens if by_token else buckets.max("le")).at(Level.MODEL)
     weighted = Aggregate("sum", (), mean.at(Level.MODEL) * counted) / Aggregate("sum", (), counted)
@@ -189,7 +126,7 @@ def _latency(
         ),
     )
     p50, p95, p99 = quantile(50), quantile(95), quantile(99)
-    return Latency(name, what, buckets, mean, p50, p95, p99, unresolved, ranges, together)
+    return Latency(what, ranges, together, name, buckets, mean, p50, p95, p99, unresolved)
 
 
 def _within_the_slo(metric: Histogram) -> tuple[Band, ...]:

@@ -3,7 +3,7 @@
 from draftboard.dashboards.fields import PLAIN
 from draftboard.dashboards.page import Page, row
 from draftboard.dashboards.panels import bar_chart, percentile_table, ranges, tiles, trends
-from draftboard.signals import Edition, acceptance, capacity, depth, requests, traffic
+from draftboard.signals import Edition, acceptance, capacity, depth, lengths, requests, traffic
 from draftboard.signals.latency import end_to_end, first_token, per_token
 
 _WAITS = (first_token, per_token, end_to_end)
@@ -47,6 +47,11 @@ PAGE = Page(
         row(
             "How much work is there?",
             *trends(traffic.generation_tokens, capacity.prompt_length, capacity.answer_length, width=8),
+        ),
+        row(
+            "How long are prompts and answers, the longest too?",
+            *(ranges(one, width=12) for one in (lengths.prompts, lengths.answers)),
+            collapsed=True,
         ),
     ),
 )

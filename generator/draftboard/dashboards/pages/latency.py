@@ -2,7 +2,7 @@
 
 from draftboard.dashboards.page import Page, row
 from draftboard.dashboards.panels import failures, percentile_table, ranges, table, timeline, totals, trends
-from draftboard.signals import Level, capacity, events, requests, responses, slo, stalls, states, steps, users
+from draftboard.signals import Level, capacity, events, lengths, requests, responses, slo, stalls, states, steps, users
 from draftboard.signals.latency import (
     PARTS,
     end_to_end,
@@ -62,6 +62,11 @@ PAGE = Page(
             "Which servers fail, and when?",
             *failures(responses.http_error_ratio, stalls.unanswered, events.interruptions, width=8),
             timeline(states.target_up),
+            collapsed=True,
+        ),
+        row(
+            "How long are prompts and answers, the longest too?",
+            *(ranges(one, width=12) for one in (lengths.prompts, lengths.answers)),
             collapsed=True,
         ),
         row("How long is a step, and where does the time go?", *trends(step.mean, *PARTS)),

@@ -12,7 +12,7 @@ from draftboard.dashboards.transformations import NAMES_WITH_BASIS, SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Level, Signal
-from draftboard.signals.latency import Latency
+from draftboard.signals.distribution import Distribution
 from draftboard.status import Status
 
 _ONE_MODEL = frozenset({"position", "percentile"})
@@ -96,10 +96,10 @@ def failures(*signals: Signal, width: int = 12) -> tuple[Panel, ...]:
 
 
 @kind
-def ranges(context: Context, latency: Latency, *, width: int = 8, least: int = 50) -> Built:
-    """A latency of all that is selected: its exact mean, and as bands the buckets of percentiles from `least` up."""
-    names = dict(zip(latency.together, _names(latency), strict=True))
-    percents = [percent for percent, *_ in latency.ranges if percent >= least]
+def ranges(context: Context, of: Distribution, *, width: int = 8, least: int = 50) -> Built:
+    """What a histogram tells of all that is selected: mean, and as bands the buckets of percentiles from `least` up."""
+    names = dict(zip(of.together, _names(of), strict=True))
+    percents = [percent for percent, *_ in of.ranges if percent >= least]
     drawn = {"mean"}.union(*((_lower(percent), f"P{percent}") for percent in percents))
     mean, *bounds = (one for one, name in names.items() if name in drawn)
     queried = queries(context, context.promql(Level.FLEET), mean, *bounds)
@@ -107,8 +107,8 @@ def ranges(context: Context, latency: Latency, *, width: int = 8, least: int = 5
         "timeseries",
         fields=fields.of_lines(mean, context.settings),
         targets=[query(expr, ref, legend=names[one]) for ref, one, expr in queried.shown],
-        title=latency.title,
-        description=f"{latency.title} of all that is selected: the exact mean, and each percentile as the bucket that "
+        title=of.title,
+        description=f"{of.title} of all that is selected: the exact mean, and each percentile as the bucket that "
         "holds it.",
         action=mean.action,
         size=(width, 9),
@@ -117,9 +117,9 @@ def ranges(context: Context, latency: Latency, *, width: int = 8, least: int = 5
     )
 
 
-def _names(latency: Latency) -> Iterator[str]:
+def _names(of: Distribution) -> Iterator[str]:
     yield "mean"
-    for percent, *_ in latency.ranges:
+    for percent, *_ in of.ranges:
         yield from (_lower(percent), f"P{percent}")
 
 

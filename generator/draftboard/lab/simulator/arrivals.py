@@ -14,7 +14,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _TIMES = ("arrived", "scheduled", "first", "last")  # in simulated seconds; first and last token, NaN before the first
-_TOKENS = ("prompt", "cached", "wanted", "made")  # "cached" need not be computed, "made" is what is answered so far
+_TOKENS = ("prompt", "cached", "wanted", "made", "limit")  # "cached" is not computed, "made" is answered so far
 DRAFTING = ("drafts", "drafted", "accepted")
 """Of each request by itself, counted where the lens runs."""
 _FLAGS = ("cut", "left", "easy")  # ends at max_tokens, or by its client; whether its text is in an easy stretch
@@ -23,7 +23,7 @@ _REQUEST = np.dtype(
         ("kind", "i8"),
         *((name, "f8") for name in _TIMES),
         ("temperature", "f8"),
-        *((name, "i8") for name in (*_TOKENS, *DRAFTING)),
+        *((name, "i8") for name in (*_TOKENS, *DRAFTING, "preempted")),
         *((name, "?") for name in _FLAGS),
     ]
 )
@@ -113,6 +113,7 @@ class Arrivals:
         batch["first"] = np.nan
         batch["prompt"] = prompt
         batch["cached"] = prompt - 1 if self._server.kv_transfer else hits
+        batch["limit"] = of["max_tokens"]
         batch["wanted"] = np.minimum(answer, of["max_tokens"])
         batch["cut"] = answer > of["max_tokens"]
         # Drawn where it matters, so that no other scenario's numbers depend on it.

@@ -32,7 +32,7 @@ def estimated_bytes(targets: Sequence[Target], times: range) -> int:
     line, rest = 0, len(f" {times.start} \n") + _VALUE_BYTES
     for _, group in groupby(targets, key=lambda target: id(target.server)):
         first, *others = group
-        series = [each for child in children(first.server) for each in child.series]
+        series = [each for child in children(first.server) if child.metric in _FAMILIES for each in child.series]
         names: list[tuple[str, dict[str, str]]] = [(around.UP.name, {}), *series]
         one = sum(len(openmetrics.series(name, labels | first.labels)) + rest for name, labels in names)
         line += one * (1 + len(others))
@@ -84,7 +84,7 @@ def _simulate(target: Target, times: range, spools: dict[str, TextIO]) -> None:
         table[index], up[index] = instance.row(), instance.up
     stamps = np.array(times)
     spools[around.UP.name].write(_lines([("up", target.labels)], stamps, up))
-    for child in instance.children:
+    for child in (child for child in instance.children if child.metric in _FAMILIES):
         values = table[:, child.at]
         exposed = ~np.isnan(values[:, 0])
         series = [(name, labels | target.labels) for name, labels in child.series]

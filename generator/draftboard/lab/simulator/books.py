@@ -23,6 +23,7 @@ from draftboard.catalogue import (
     lens,
     serving,
     speculation,
+    unread,
 )
 from draftboard.lab.simulator.arrivals import DRAFTING, Batch, Floats, Integers, blocks, joined
 from draftboard.lab.simulator.scenario import Server
@@ -37,9 +38,16 @@ _CLASSES = {
 }
 _CLASSES["temperature and prompt"] = [", ".join(both) for both in product(*_CLASSES.values())]
 """Classes of the lens, by dimension; no two dimensions share a name."""
+_TOKENS_OF = {
+    latency.REQUEST_PROMPT_TOKENS: "prompt",
+    latency.REQUEST_GENERATION_TOKENS: "made",
+    unread.MOST_GENERATION_TOKENS: "made",
+    unread.PARAMS_MAX_TOKENS: "limit",
+    unread.PREEMPTIONS_OF_REQUEST: "preempted",
+}
 _UNDECLARED = "simulated"  # the value of a label for which the catalogue declares none
 PAGE = tuple(metric for metric in (*CATALOGUE, *around.LASTING) if metric.presence not in ELSEWHERE)
-"""What a simulated server exposes: every series of any release of vLLM that Draftboard reads."""
+"""What a scrape keeps of a server: every series of any release of vLLM that Draftboard reads."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +65,19 @@ def children(server: Server) -> tuple[Child, ...]:
     result: list[Child] = []
     absent = {Presence.SPECULATING: not server.speculates, Presence.ONE_PROCESS: server.engines > 1}
     page = (*PAGE, *lens.METRICS) if server.lens else PAGE
-    for metric in (metric for metric in page if not absent.get(metric.presence)):
+    for metric in (metric for metric in (*page, *unread.UNREAD) if not absent.get(metric.presence)):
         for labels in _labels(metric, server):
             start = result[-1].at.stop if result else 0
-            series = tuple(_series(metric, labels))
+            series = tuple(_series(metric, labels, server))
             result.append(Child(metric, labels, slice(start, start + len(series)), series))
     return tuple(result)
 
 
-def _series(metric: Metric, labels: dict[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+def _series(metric: Metric, labels: dict[str, str], server: Server) -> Iterator[tuple[str, dict[str, str]]]:
     if not isinstance(metric, Histogram):
         yield metric.name, labels
         return
-    for bound in (*map(str, metric.buckets), "+Inf"):
+    for bound in (*map(str, metric.bounds(server.max_model_len)), "+Inf"):
         yield metric.bucket.name, labels | {"le": bound}
     yield metric.count.name, labels
     yield metric.sum.name, labels
@@ -127,16 +135,19 @@ class Books:
         self._noted: dict[str, tuple[Histogram, list[Floats | Integers], list[Floats | Integers]]] = {}
         self._finished: list[Batch] = []
         self.add(serving.CACHE_CONFIG, 1, str(server.kv_blocks))
+        self.add(unread.SLEEP_STATE, 1, "awake")
 
     def entered(self, fresh: Batch, phantoms: int) -> None:
         """Requests gave their first token; so many, fresh or resumed, had had one uncomputed token."""
         prompt, cached = int(fresh["prompt"].sum()), int(fresh["cached"].sum())
-        hits, source = serving.PREFIX_CACHE_HITS, "local_cache_hit"
+        hits, source, tier = serving.PREFIX_CACHE_HITS, "local_cache_hit", "device"
         if self._server.kv_transfer:
-            hits, source = serving.EXTERNAL_PREFIX_CACHE_HITS, "external_kv_transfer"
+            hits, source, tier = serving.EXTERNAL_PREFIX_CACHE_HITS, "external_kv_transfer", "p2p"
             self.add(serving.EXTERNAL_PREFIX_CACHE_QUERIES, prompt)
         self.add(serving.PREFIX_CACHE_QUERIES, prompt)
         self.add(hits, cached)
+        self.add(unread.PROMPT_TOKENS_CACHED, cached)
+        self.add(unread.PROMPT_TOKENS_CACHED_BY_SOURCE, cached, tier)
         self.add(serving.PROMPT_TOKENS, prompt)
         self.add(serving.PROMPT_TOKENS_BY_SOURCE, cached, source)
         self.add(serving.PROMPT_TOKENS_BY_SOURCE, prompt - cached, "local_compute")
@@ -195,10 +206,16 @@ class Books:
         self.note(latency.QUEUE_TIME, done["scheduled"] - done["arrived"])
         self.note(latency.PREFILL_TIME, done["first"] - done["scheduled"])
         self.note(latency.DECODE_TIME, decode)
+        self.note(unread.INFERENCE_TIME, done["last"] - done["scheduled"])
+        for metric, of in _TOKENS_OF.items():
+            self.note(metric, done[of])
+        self.note(unread.PARAMS_N, np.ones(len(done)))
+        self.note(unread.PREFILL_COMPUTED, done["prompt"] - done["cached"])
         for metric, all_samples, all_times in self._noted.values():
             samples, times = np.concatenate(all_samples), np.concatenate(all_times)
             row = self._row[self._at[metric.name, ""]]
-            result = np.bincount(np.searchsorted(metric.buckets, samples), times, minlength=len(metric.buckets) + 1)
+            bounds = metric.bounds(self._server.max_model_len)
+            result = np.bincount(np.searchsorted(bounds, samples), times, minlength=len(bounds) + 1)
             row[:-2] += np.cumsum(result)
             row[-2] += times.sum()
             row[-1] += samples @ times

@@ -264,5 +264,6 @@ class Engine:
         if keep < len(self._running):
             back = self._running[keep:]
             back["cached"] = 0
+            back["preempted"] += 1
             self._running, self._waiting = self._running[:keep], joined(back, self._waiting)
             self._books.add(serving.PREEMPTIONS, len(back))

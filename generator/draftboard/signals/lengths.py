@@ -1,0 +1,54 @@
+"""How long prompts and answers are: not only in the mean, which hides the few long ones that slow all others.
+
+Nothing of it is recorded: a record of each bound would be as many series again as a model has.
+"""
+
+from dataclasses import replace
+
+from draftboard.catalogue import Histogram, latency
+from draftboard.expr.nodes import rate
+from draftboard.expr.scope import Level
+from draftboard.signals.distribution import PERCENTS, Distribution, bound_of, mean_of
+from draftboard.signals.signal import Better, Unit
+
+
+def _lengths(metric: Histogram, *, name: str, what: str, short: str, action: str) -> Distribution:
+    words = {"name": name, "what": what, "short": short, "action": action}
+    mean = replace(mean_of(metric, unit=Unit.TOKENS, **words), better=Better.NEITHER, record=None)
+    both = [
+        [
+            replace(
+                bound_of(metric, percent, rate(metric.bucket), upper=upper, unit=Unit.TOKENS, **words),
+                better=Better.NEITHER,
+                decimals=0,
+            )
+            for upper in (False, True)
+        ]
+        for percent in PERCENTS
+    ]
+    return Distribution(
+        what,
+        tuple((percent, lower, upper) for percent, (lower, upper) in zip(PERCENTS, both, strict=True)),
+        tuple(
+            replace(one, name=f"{one.name}_together", levels=(Level.FLEET,))
+            for one in (replace(mean, decimals=0), *(bound for bounds in both for bound in bounds))
+        ),
+    )
+
+
+prompts = _lengths(
+    latency.REQUEST_PROMPT_TOKENS,
+    name="prompt_length",
+    what="Prompt length",
+    short="Prompt",
+    action="If P99 is far above the mean, look at step latency by context, and plan K by batch and context.",
+)
+answers = _lengths(
+    latency.REQUEST_GENERATION_TOKENS,
+    name="answer_length",
+    what="Answer length",
+    short="Answer",
+    action="If P99 is far above the mean, some requests hold their place for long: look at the end-to-end tail.",
+)
+prompt_length_from, prompt_length_to = prompts.bounds(95)
+answer_length_from, answer_length_to = answers.bounds(95)
