@@ -65,6 +65,7 @@ class Costed:
     model: str = "m"
     noise: float = 0.01
     inflation: Callable[[float], float] = v
+    prompt_tokens: Sequence[int] = ()  # Of each request, in as many equal parts; none are counted without.
     instead: Callable[["Costed", BaseHTTPRequestHandler], bool] = lambda *_: False
     asked: list[Mapping[str, Any]] = field(default_factory=list)
     counts: dict[str, float] = field(default_factory=dict)
@@ -101,6 +102,11 @@ class Costed:
             latency.TIME_TO_FIRST_TOKEN.count.name: 1,
             serving.GENERATION_TOKENS.name: 1 + steps + accepted,
         }
+        if self.prompt_tokens:
+            whole = sum(self.loads) * self.requests * self.rounds
+            grown[serving.PROMPT_TOKENS.name] = self.prompt_tokens[
+                (len(self.asked) - 1) * len(self.prompt_tokens) // whole
+            ]
         if self.k:
             grown |= {speculation.DRAFTS.name: steps, speculation.DRAFT_TOKENS.name: steps * self.k}
         for name, growth in grown.items():
@@ -112,6 +118,7 @@ class Costed:
         of_drafts = (speculation.DRAFTS, speculation.DRAFT_TOKENS) if self.k else ()
         names = (latency.STEP_LATENCY.count, latency.STEP_LATENCY.sum, latency.STEP_TOKENS.count)
         metrics = (*names, latency.TIME_TO_FIRST_TOKEN.count, serving.GENERATION_TOKENS, *of_drafts)
+        metrics += (serving.PROMPT_TOKENS,) if self.prompt_tokens else ()
         lines = [f'{m.name}{{engine="0",model_name="{self.model}"}} {self.counts.get(m.name, 0)}' for m in metrics]
         lines.append(f'{serving.REQUESTS_RUNNING.name}{{engine="0",model_name="{self.model}"}} 0')
         return "\n".join(lines) + "\n"

@@ -114,6 +114,52 @@ def test_what_is_written_is_what_settings_read(loads: tuple[int, ...], tmp_path:
     assert read_back.calibrated == ("eagle3",)
 
 
+def of_contexts(**inflation_at: Callable[[float], float]) -> list[Window]:
+    """Windows of several contexts, each with costs of its own."""
+    return [
+        replace(one, context=int(name.removeprefix("up_to_")))
+        for name, of in inflation_at.items()
+        for one in windows(1, loads=WIDE, inflation=of, noise=0.01)
+    ]
+
+
+def test_each_context_has_costs_of_its_own() -> None:
+    found = calibration(of_contexts(up_to_1024=v, up_to_16384=steeply), by_method={"eagle3": C})
+    short, long = found.contexts
+    assert (short.context, long.context) == (1024, 16384)
+    for each, true in ((short, v), (long, steeply)):
+        assert each.verify_inflation == {batch: pytest.approx(true(batch), rel=0.05) for batch in WIDE}
+        assert [row.step_cost.value for row in each.rows] == pytest.approx(
+            [true(batch) + 5 * C for batch in WIDE], rel=0.05
+        )
+
+
+def test_a_context_without_a_baseline_is_left_out_and_one_alone_says_nothing_of_contexts() -> None:
+    both = of_contexts(up_to_1024=v, up_to_16384=steeply)
+    drafting = [one for one in both if not (one.context == 16384 and one.is_baseline)]
+    assert [each.context for each in calibration(drafting).contexts] == [1024]
+    assert "By context" not in printed(calibration(drafting))
+    assert calibration(of_contexts(up_to_1024=v)).contexts == ()
+
+
+def printed(found: Calibration) -> str:
+    show(document(found), Console(file=(out := io.StringIO()), width=200))
+    return out.getvalue()
+
+
+def test_the_schedule_takes_the_options_that_are_printed_for_contexts(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(calibration(of_contexts(up_to_1024=v, up_to_16384=steeply), by_method={"eagle3": C}))
+    (options,) = (line for line in text.splitlines() if line.startswith("--inflation 1024:"))
+    words = ["--survival", ".9,.8,.7,.6,.5", "--cost-ratio", str(C), *options.split(), "--json"]
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", "schedule", *words])
+    assert not ended.value.code
+    plan = json.loads(capsys.readouterr().out)
+    assert [(each["first"], each["last"]) for each in plan["contexts"]] == [(1, 1024), (1025, 16384)]
+    # At a batch of 64, v is 2.3 for short requests and 7.4 for long ones.
+    assert [each["ranges"][-1]["k"] > 0 for each in plan["contexts"]] == [True, False]
+
+
 def test_the_schedule_takes_the_curve_that_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(calibration(windows(1, loads=WIDE, inflation=steeply, noise=0)), tmp_path / "costs.toml")
     words = ["--survival", ".9,.8,.7,.6,.5", "--method", "eagle3", "--config", str(tmp_path / "costs.toml"), "--json"]

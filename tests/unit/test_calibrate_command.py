@@ -40,6 +40,25 @@ def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VLLM_API_KEY", raising=False)
 
 
+def test_each_file_of_prompts_is_a_context(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    servers = (
+        Costed(loads=(1, 2, 1, 2), prompt_tokens=(1000, 8000)),
+        Costed(5, loads=(1, 2, 1, 2), prompt_tokens=(1000, 8000)),
+    )
+    (short := tmp_path / "short.txt").write_text("short\n")
+    (long := tmp_path / "long.txt").write_text("long\n")
+    with serving_all(*servers) as places:
+        files = ("--prompts", short, "--prompts", long)
+        code, out, err = run(*places, *QUICK, "--method", "eagle3", *files, "--json", capsys=capsys)
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    jsonschema.validate(found, json.loads(schema_of("calibrate")))
+    # The prompt, and half of an answer of 101 tokens on the baseline, of 401 with drafts.
+    assert [each["context"] for each in found["contexts"]] == [1201, 8201]
+    assert found["windows"] == 2 * 2 * 3 * 2
+    assert [body["prompt"] for body in servers[0].asked[:: len(servers[0].asked) - 1]] == ["short", "long"]
+
+
 def test_servers_get_the_same_prompts_in_turns_and_their_costs_are_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.build import inventory, render
-from draftboard.catalogue import CATALOGUE, latency, serving
+from draftboard.catalogue import CATALOGUE, serving
 from draftboard.dashboards import PAGES, dashboards
 from draftboard.dashboards.fields import COLOURS, TEXT_AS_IT_IS
 from draftboard.dashboards.panels.panel import LONGEST
@@ -41,9 +41,8 @@ EXPORTED_LABELS = {"draftboard-essentials-raw"}
 BESIDE = r"^(DCGM_|prometheus_|alertmanager_|node_|scrape_|monitor:)"
 # Restarts are counted while a server is remembered; SLOs have windows of their own.
 OWN_WINDOWS = {"resets": {"1h"}, "increase": {"15m", "1h"}, "rate": {"30m", "1h", "2h", "6h", "1d", "3d", "30d"}}
-# What is counted within the rules' window, however far Grafana is zoomed out; lengths of requests have no records.
+# What is counted within the rules' window, however far Grafana is zoomed out.
 COUNTED = {
-    *(part.name for of in (latency.REQUEST_PROMPT_TOKENS, latency.REQUEST_GENERATION_TOKENS) for part in of.parts),
     *("vllm:spec_decode_num_drafts_total", "vllm:spec_decode_num_draft_tokens_total"),
     *("vllm:spec_decode_num_accepted_tokens_per_pos_total", "vllm:time_to_first_token_seconds_count"),
     *(

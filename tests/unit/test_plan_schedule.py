@@ -152,6 +152,11 @@ def test_one_curve_without_context_has_no_proposed_form_and_one_with_a_context_h
     assert plan.ranges == plan.contexts[0].ranges == planned().ranges
 
 
+def test_the_plan_ends_at_the_largest_batch_size_that_all_contexts_have() -> None:
+    plan = plan_schedule(Settings(), HIGH, Term(0.1), SHORT, Curve(((1, 1.0), (32, 1.2)), context=32768))
+    assert {part[-1].last for part in (plan.ranges, *(each.ranges for each in plan.contexts))} == {32}
+
+
 @pytest.mark.parametrize(
     ("curves", "reason"),
     [
@@ -159,7 +164,6 @@ def test_one_curve_without_context_has_no_proposed_form_and_one_with_a_context_h
         ((SHORT, Curve(CURVE)), "each as CONTEXT:SIZE=V"),
         ((LONG, SHORT), "context 4096 follows 32768"),
         ((SHORT, SHORT), "context 4096 follows 4096"),
-        ((SHORT, Curve(((1, 1.0), (32, 1.2)), context=32768)), "largest batch size differs"),
         ((Curve(CURVE, context=200_000_000),), "context = 200000000 is out of range"),
         (tuple(Curve(CURVE, context=length) for length in range(1, 18)), "up to 16"),
     ],

@@ -4,13 +4,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby, pairwise
 from operator import attrgetter, itemgetter
 from statistics import fmean
 from typing import Literal
 
 from draftboard.calibrate import fit
-from draftboard.calibrate.result import Calibration, Costs, Fragment, Point, Row, Stop
+from draftboard.calibrate.result import AtContext, Calibration, Costs, Fragment, Point, Row, Stop
 from draftboard.calibrate.windows import BASELINE, Cell, Measured, Window
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
@@ -24,13 +25,8 @@ _DIGITS = 4
 def calibrated(measured: Measured, settings: Settings) -> Calibration:
     """Fit the windows. DraftboardError where no load has enough of the baseline and of a candidate."""
     windows, dropped = _comparable(measured.windows)
-    means, fitted, batches = fit.means(windows), fit.costs(windows), _batches(windows)
-    cells = sorted(fit.cells_of(windows), key=itemgetter(1, 0))
-    rows = tuple(_row(cell, windows, means, batches) for cell in cells)
-    points = tuple(
-        Point(batches[load], length, fitted.sums[load], fitted.inflation[load] if fitted.inflation else None)
-        for load, length in fitted.lengths.items()
-    )
+    fitted, rows = fit.costs(windows), _rows(windows)
+    points = _points(fitted, _batches(windows))
     costs = Costs(fitted.c, fitted.why or None, points, _misfit(rows, fitted) if fitted.c else None)
     fragment = (
         _fragment(measured.method, costs, settings)
@@ -50,6 +46,32 @@ def calibrated(measured: Measured, settings: Settings) -> Calibration:
         costs=costs,
         settings=fragment,
         notes=(*measured.notes, *dropped, *_notes(costs, fragment)),
+        contexts=tuple(_contexts(measured.windows, fragment)),
+    )
+
+
+def _contexts(windows: Sequence[Window], fragment: Fragment | None) -> Iterator[AtContext]:
+    """Of each context that has enough of the baseline and of a candidate by itself; of one alone nothing."""
+    by_context: dict[int, list[Window]] = {}
+    for one in windows:
+        by_context.setdefault(one.context, []).append(one)
+    for context, own in sorted(by_context.items()) if len(by_context) > 1 else ():
+        with suppress(DraftboardError):
+            kept, _ = _comparable(own)
+            points = _points(fit.costs(kept), _batches(kept))
+            yield AtContext(context, _rows(kept), _by_batch(points, fragment.draft_cost) if fragment else {})
+
+
+def _rows(windows: Sequence[Window]) -> tuple[Row, ...]:
+    """Each candidate at each load."""
+    means, batches = fit.means(windows), _batches(windows)
+    return tuple(_row(cell, windows, means, batches) for cell in sorted(fit.cells_of(windows), key=itemgetter(1, 0)))
+
+
+def _points(fitted: fit.Costs, batches: Mapping[int, float]) -> tuple[Point, ...]:
+    return tuple(
+        Point(batches[load], length, fitted.sums[load], fitted.inflation[load] if fitted.inflation else None)
+        for load, length in fitted.lengths.items()
     )
 
 
@@ -155,13 +177,18 @@ def _fragment(method: str, costs: Costs, settings: Settings) -> Fragment:
     source: Literal["fitted", "settings", "lowered"] = "fitted" if costs.draft_cost else "settings"
     if c < _rounded(wanted):
         source = "lowered"
+    return Fragment(method, c, source, _by_batch(costs.points, c))
+
+
+def _by_batch(points: Sequence[Point], c: float) -> dict[int, float]:
+    """The v that leaves this c."""
     by_batch: dict[int, float] = {}
-    for point in costs.points:
+    for point in points:
         # Of two loads in batches of one size the larger says no more than the smaller.
         by_batch.setdefault(
             max(1, round(point.batch)), _rounded(max(1.0, point.together.value - point.draft_length * c))
         )
-    return Fragment(method, c, source, by_batch)
+    return by_batch
 
 
 def _rounded(number: float) -> float:

@@ -15,10 +15,12 @@ from draftboard.reading import Past, Recorded, kept_apart, of_model, separated
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, traffic
 from draftboard.signals.costs import decode_batch
+from draftboard.signals.steps import CONTEXT
 
 _BLOCKS = 50  # Of the range: what lies in one shares prompts and disturbances, and counts as one sample.
 _MOST_NAMED = 5
-_STEPS, _BATCH = "steps", "batch"
+_STEPS, _BATCH, _CONTEXT = "steps", "batch", "context"
+_MEANS = {_BATCH, _CONTEXT}
 _ASKED: Mapping[str, Expr] = {
     _STEPS: traffic.decode_steps,
     "seconds": rate(latency.STEP_LATENCY.sum),
@@ -27,6 +29,7 @@ _ASKED: Mapping[str, Expr] = {
     "drafts": traffic.drafts,
     "drafted": traffic.draft_tokens,
     _BATCH: decode_batch,
+    _CONTEXT: CONTEXT,
 }
 _NEEDED = {_STEPS, "seconds", "generated", "first", _BATCH}
 _Key = tuple[Labels, float]  # Of an engine, and the end of a window.
@@ -49,7 +52,7 @@ def of_history(
         settings = kept_apart(settings, (one.label for one in apart))
         scope = of_model(Scope(settings, Level.ENGINE, Edition.ONCE, span=window), source.model)
         for name, labels, moment, value in past.read(client, scope, _ASKED, progress):
-            counts_by_key.setdefault((labels, moment), {})[name] = value * (1.0 if name == _BATCH else window.seconds)
+            counts_by_key.setdefault((labels, moment), {})[name] = value * (1.0 if name in _MEANS else window.seconds)
         url = client.url
     whole = {key: counts for key, counts in counts_by_key.items() if counts.keys() >= _NEEDED}
     model = _only(whole, settings.labels.model_name, "--model", url)
@@ -105,15 +108,21 @@ def _windows(
         method, variant = own.get(names.spec_method, ""), own.get(names.variant, "")
         yield Window(
             variant=BASELINE if method == settings.methods.baseline else variant or method,
-            load=2 ** math.ceil(math.log2(batch)),
+            load=_rounded_up(batch, 2),
             batch=batch,
             steps=steps,
             seconds=counts["seconds"],
             tokens=tokens,
             drafts=counts.get("drafts", 0.0),
             drafted=counts.get("drafted", 0.0),
+            context=_rounded_up(counts.get(_CONTEXT, 1.0), 4),
             block=min(_BLOCKS - 1, int((moment - start) / seconds * _BLOCKS)),
         )
+
+
+def _rounded_up(figure: float, base: int) -> int:
+    """To the next power of the base, as the records of step times by load have it."""
+    return base ** math.ceil(math.log(max(1.0, figure), base) - 1e-9)
 
 
 def _named(values: Collection[str]) -> str:

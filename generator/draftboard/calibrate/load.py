@@ -3,6 +3,7 @@
 A window ends when the first of the requests in flight has no successor: until then the batch is as large as wanted.
 """
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -17,10 +18,12 @@ from draftboard.reading import Page, Since, counts_of, growth, lifetime
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.costs import decode_batch
+from draftboard.signals.steps import CONTEXT
 from draftboard.sweep import (
     Api,
     Batch,
     Plan,
+    Prompts,
     explained,
     foreign,
     foreign_notes,
@@ -43,6 +46,8 @@ class Load:
     rounds: int = 5
     requests: int = 4
     temperature: float = 0.0
+    prompts: tuple[Prompts, ...] = ()
+    """Of several contexts, each measured by itself; none: those of the plan."""
     plan: Plan
     """Prompts, lengths, access and times; its server, model, concurrency and requests are replaced."""
 
@@ -73,7 +78,7 @@ class _Variant:
             raise DraftboardError(f"{page.source}: step latency is not exported: requires vLLM 0.10.2 or newer")
         return grown.tallies[0].model
 
-    def window(self, model: str, load: Load, concurrency: int) -> Window:
+    def window(self, model: str, load: Load, concurrency: int, prompts: Prompts) -> Window:
         """Send one round."""
         requests, batch = concurrency * load.requests, Batch([])
         pages, errors = list[Page](), list[DraftboardError]()
@@ -86,8 +91,8 @@ class _Variant:
                 except DraftboardError as error:  # which a group of tasks would wrap
                     errors.append(error)
 
-        prompts = self.plan.prompts_of(requests)
-        self.api.complete(prompts, model, load.temperature, batch, ended, concurrency=concurrency)
+        sent = replace(self.plan, prompts=prompts).prompts_of(requests)
+        self.api.complete(sent, model, load.temperature, batch, ended, concurrency=concurrency)
         require_answers(batch, self.api, model)
         if errors:
             raise errors[0]
@@ -114,7 +119,9 @@ def window_between(variant: str, concurrency: int, before: Page, after: Page) ->
     if steps <= 0 or seconds <= 0 or generated <= first:
         reason = f"no decode steps within a round at concurrency {concurrency}"
         raise DraftboardError(f"{after.source}: {reason}: raise --requests or --max-tokens")
-    batches = values_of(decode_batch, counts_of(grown.tallies, _DEFAULTS), Level.FLEET)
+    batches, contexts = (
+        values_of(figure, counts_of(grown.tallies, _DEFAULTS), Level.FLEET) for figure in (decode_batch, CONTEXT)
+    )
     return Window(
         variant=variant,
         load=concurrency,
@@ -124,6 +131,7 @@ def window_between(variant: str, concurrency: int, before: Page, after: Page) ->
         tokens=generated - first,
         drafts=total(grown, speculation.DRAFTS) or 0.0,
         drafted=total(grown, speculation.DRAFT_TOKENS) or 0.0,
+        context=math.ceil(max(contexts.values(), default=0.0)),
     )
 
 
@@ -151,16 +159,18 @@ def of_load(
         raise DraftboardError(f"the servers have different models ({names}): name a common one with --model")
     model = load.plan.model or next(iter(served))
     turns = [
-        (level, number, variant)
+        (prompts, level, number, variant)
+        for prompts in load.prompts or (load.plan.prompts,)
         for level in load.concurrency
         for number in range(load.rounds + 1)
         for variant in variants
     ]
-    windows = []
-    for done, (concurrency, number, variant) in enumerate(turns):
+    measured: dict[Prompts, list[Window]] = {}
+    for done, (prompts, concurrency, number, variant) in enumerate(turns):
         progress(f"concurrency {concurrency}", done, len(turns))
-        window = variant.window(model, load, concurrency)
-        windows += [window] if number else []
+        window = variant.window(model, load, concurrency, prompts)
+        measured.setdefault(prompts, []).extend([window] if number else [])
+    windows = [one for own in measured.values() for one in _of_one_context(own)]
     return Measured(
         origin="load",
         model=model,
@@ -170,6 +180,12 @@ def of_load(
         windows=tuple(windows),
         notes=(*(note for variant in variants for note in variant.notes()), *_low(windows)),
     )
+
+
+def _of_one_context(windows: Sequence[Window]) -> Iterator[Window]:
+    """Windows of the same prompts, which hold up to their longest context."""
+    longest = max(one.context for one in windows)
+    return (replace(one, context=longest) for one in windows)
 
 
 def _low(windows: Sequence[Window]) -> Iterator[str]:

@@ -82,6 +82,16 @@ class Fragment(Described):
     """v by batch size."""
 
 
+@dataclass(frozen=True)
+class AtContext(Described):
+    """What was measured with requests of up to so many tokens, prompt and half of the response."""
+
+    context: int
+    rows: tuple[Row, ...]
+    verify_inflation: dict[int, float]
+    """v by batch size, at the c of the settings; empty without a method, or where nothing was drafted."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Calibration(Described):
     """Costs of speculation against a baseline."""
@@ -103,3 +113,5 @@ class Calibration(Described):
     settings: Fragment | None
     """None without a method, or where nothing was drafted."""
     notes: tuple[str, ...]
+    contexts: tuple[AtContext, ...] = ()
+    """Where several were measured, the shortest first. All else is of all contexts together."""

@@ -23,6 +23,7 @@ class Window:
     tokens: float  # That they yielded.
     drafts: float = 0.0
     drafted: float = 0.0  # Tokens.
+    context: int = 0  # Tokens of a request that it had at most: its class. 0: unknown.
     block: int = 0  # Of history: windows of one block share prompts and disturbances.
 
     @property
@@ -57,8 +58,8 @@ class Window:
 
 
 def pooled(windows: Iterable[Window]) -> tuple[Window, ...]:
-    """One window for each variant, load and block: what happens at one time is no independent sample."""
-    key = attrgetter("variant", "load", "block")
+    """One window for each variant, load, context and block: what happens at one time is no independent sample."""
+    key = attrgetter("variant", "load", "context", "block")
     return tuple(_sum(tuple(group)) for _, group in groupby(sorted(windows, key=key), key))
 
 

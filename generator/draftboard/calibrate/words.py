@@ -12,6 +12,7 @@ from draftboard.signals.acceptance import draft_length, tokens_per_step
 from draftboard.signals.signal import NOTHING
 from draftboard.status import Status
 
+_SEVERAL = 2
 _ORIGINS = {"load": "in turns under the same load", "history": "from history"}
 
 
@@ -23,8 +24,30 @@ def document(calibration: Calibration) -> Document:
         f"{calibration.windows} windows, {calibration.steps:,.0f} decode steps; intervals are of 95 %"
     )
     return Document.of(
-        (Sentence(opening, Status.QUIET), *_measured(calibration), *_costs(calibration), Bullets(calibration.notes))
+        (
+            Sentence(opening, Status.QUIET),
+            *(*_measured(calibration), *_costs(calibration), *_contexts(calibration)),
+            Bullets(calibration.notes),
+        )
     )
+
+
+def _contexts(calibration: Calibration) -> Iterator[Block]:
+    """What a context changes, and the options of `plan schedule` for it."""
+    if len(calibration.contexts) < _SEVERAL:
+        return
+    rows = (
+        (f"up to {each.context:,}", row.candidate, f"{row.batch:.3g}", *map(str, (row.step_cost, row.speedup)))
+        for each in calibration.contexts
+        for row in each.rows
+    )
+    yield Heading("By context: tokens of the prompt and half of the response")
+    yield Table(columns("Context", "Candidate", numbers=("Batch", "Step cost", "Speedup")), tuple(rows))
+    curves = [(each.context, each.verify_inflation.items()) for each in calibration.contexts if each.verify_inflation]
+    if curves:
+        yield Sentence("Add these options to `draftboard plan schedule`, for K by batch and context:")
+        options = (f"--inflation {at}:{','.join(f'{size}={v:g}' for size, v in curve)}" for at, curve in curves)
+        yield Verbatim(" ".join(options))
 
 
 def _measured(calibration: Calibration) -> Iterator[Block]:

@@ -46,7 +46,12 @@ def _method(_context: click.Context, _option: click.Parameter, given: str) -> st
 @click.option("--concurrency", metavar="N,N,...", callback=_loads, help="Requests in flight. Default: 1,2,4,8.")
 @click.option("--rounds", type=click.IntRange(3, 100), help="Measured rounds per server and concurrency. Default: 5.")
 @click.option("--requests", type=click.IntRange(2, 100), help="Requests per round for each one in flight. Default: 4.")
-@click.option("--prompts", type=FILE, help='Prompts: plain text, one per line, or JSON lines {"prompt": ...}.')
+@click.option(
+    "--prompts",
+    type=FILE,
+    multiple=True,
+    help='Prompts: plain text, one per line, or JSON lines {"prompt": ...}; also once for each context.',
+)
 @click.option("--max-tokens", type=click.IntRange(2, 100_000), help="Maximum tokens per completion. Default: 200.")
 @click.option("--temperature", type=shared.Number(0, 2), help="Sampling temperature. Default: 0.")
 @shared.duration_option("--timeout", words="Maximum time per request. Default: 2m.")
@@ -92,7 +97,7 @@ def calibrate_command(
     from draftboard.settings import spelled
 
     require(plot or fragment or not force, "--force requires --write or --plot: it replaces those files")
-    given = {name: value for name, value in load_options.items() if value is not None}
+    given = {name: value for name, value in load_options.items() if value not in {None, ()}}
     if prometheus is not None:
         require(not servers, "--prometheus cannot be combined with server arguments")
         require(not given, f"{', '.join(map(_option, given))} cannot be combined with --prometheus: nothing is sent")
@@ -134,8 +139,7 @@ def _load(given: dict[str, Any], **plan: Any) -> "Load":  # noqa: ANN401
     from draftboard.calibrate import Load
     from draftboard.sweep import Plan, read_prompts
 
-    if prompts := given.pop("prompts", None):
-        plan["prompts"] = read_prompts(prompts)
+    given["prompts"] = tuple(map(read_prompts, given.pop("prompts", ())))
     if timeout := given.pop("timeout", None):
         plan["timeout"] = timeout.seconds
     if max_tokens := given.pop("max_tokens", None):

@@ -101,7 +101,8 @@ def plan_schedule(settings: Settings, survival: Sequence[float], cost: Term, *cu
     """
     _require_contexts(curves)
     at, gain = len(survival), settings.thresholds.gain
-    tables = [tuple(_best(survival, cost.value, curve.points, gain)) for curve in curves]
+    largest = min(curve.points[-1][0] for curve in curves)
+    tables = [tuple(_best(survival, cost.value, curve.points, gain, largest)) for curve in curves]
     ranges = _ranges(_shortest(tables))
     contexts = _contexts(curves, tables) if curves[0].context else ()
     config, last = _config((), ranges), ranges[-1]
@@ -159,8 +160,6 @@ def _require_contexts(curves: Sequence[Curve]) -> None:
     for before, after in pairwise(filter(None, lengths)):
         if after <= before:
             raise DraftboardError(f"inflation: context {after} follows {before}; give each once, in rising order")
-    if len({curve.points[-1][0] for curve in curves}) > 1:
-        raise DraftboardError("inflation: the largest batch size differs by context; measure all up to the same one")
 
 
 def _require_curve(curve: _Points) -> None:
@@ -191,9 +190,9 @@ class _Best:
     speedups: tuple[float, ...]  # of every k
 
 
-def _best(survival: Sequence[float], cost: float, curve: _Points, gain: float) -> Iterator[_Best]:
-    """At each batch size, from 1 on."""
-    for size in range(1, curve[-1][0] + 1):
+def _best(survival: Sequence[float], cost: float, curve: _Points, gain: float, largest: int) -> Iterator[_Best]:
+    """At each batch size up to the largest that all contexts have."""
+    for size in range(1, largest + 1):
         inflation = _inflation_at(curve, size)
         shared = theory.cost_per_drafted_token(len(survival), cost, inflation)
         k, _ = theory.best_k(survival, shared, gain=gain)

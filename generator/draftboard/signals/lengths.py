@@ -1,6 +1,6 @@
 """How long prompts and answers are: not only in the mean, which hides the few long ones that slow all others.
 
-Nothing of it is recorded: a record of each bound would be as many series again as a model has.
+Of each one number is recorded: a record of each bound would be as many series again as half of a model's.
 """
 
 from dataclasses import replace
@@ -8,7 +8,7 @@ from dataclasses import replace
 from draftboard.catalogue import Histogram, latency
 from draftboard.expr.nodes import rate
 from draftboard.expr.scope import Level
-from draftboard.signals.distribution import PERCENTS, Distribution, bound_of, mean_of
+from draftboard.signals.distribution import PERCENTS, Distribution, bound_of, mean_of, record_of
 from draftboard.signals.signal import Better, Unit
 
 
@@ -50,5 +50,7 @@ answers = _lengths(
     short="Answer",
     action="If P99 is far above the mean, some requests hold their place for long: look at the end-to-end tail.",
 )
-prompt_length_from, prompt_length_to = prompts.bounds(95)
-answer_length_from, answer_length_to = answers.bounds(95)
+longest_prompts, longest_answers = (
+    replace(of.bounds(95)[1], record=f"{record_of(metric)}:p95_rate{{window}}")
+    for of, metric in ((prompts, latency.REQUEST_PROMPT_TOKENS), (answers, latency.REQUEST_GENERATION_TOKENS))
+)

@@ -36,12 +36,12 @@ def _rounded_up(figure: Expr, base: int) -> Expr:
 
 
 _batches = CountValues("batch", _rounded_up(capacity.batch.expr, 2))
-# Prompt and half of the answer: what a decode step attends to in the mean. 1 where nobody counts them.
-_tokens = first_of(
+CONTEXT = first_of(
     (rate(serving.PROMPT_TOKENS) + generation_tokens * 0.5) / first_tokens, constant(1, capacity.batch.expr)
 )
+"""Prompt and half of the answer: what a decode step attends to in the mean. 1 where nobody counts them."""
 _loads = CountValues(
-    "context", _rounded_up(_tokens, 4).combined("*", _batches, on(LEVEL, group="right")), by=("batch",)
+    "context", _rounded_up(CONTEXT, 4).combined("*", _batches, on(LEVEL, group="right")), by=("batch",)
 )
 
 

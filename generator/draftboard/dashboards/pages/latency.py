@@ -66,7 +66,7 @@ PAGE = Page(
         ),
         row(
             "How long are prompts and answers, the longest too?",
-            *(ranges(one, width=12) for one in (lengths.prompts, lengths.answers)),
+            *trends(lengths.longest_prompts, lengths.longest_answers),
             collapsed=True,
         ),
         row("How long is a step, and where does the time go?", *trends(step.mean, *PARTS)),
