@@ -1,6 +1,5 @@
 """An overall acceptance that hides four classes of requests, as the report tells it from a real Prometheus."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,53 +7,16 @@ import pytest
 from conftest import replayed
 from draftboard.durations import Duration
 from draftboard.expr.to_promql import promql_of
-from draftboard.lab.openmetrics import series
 from draftboard.output import as_markdown
 from draftboard.reading import Recorded
 from draftboard.report import Report, document, report
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope
 from draftboard.signals.traffic import generation_tokens
+from support.classed import ACCEPTED, END, recording
 from support.replays import behind
 
 pytestmark = [pytest.mark.prometheus]
-
-SERVER = {"job": "vllm", "instance": "a", "model_name": "m", "spec_method": "ngram"}
-MINUTES = range(21)
-ACCEPTED = {"0, up to 1024": 2720, "0, up to 16384": 1284, "over 1.2, up to 1024": 1060, "over 1.2, up to 16384": 372}
-"""Each minute, of 4,000 draft tokens in 1,000 drafts."""
-POSITIONS = (2400, 1500, 900, 636)
-START = 1795200000
-
-
-def recording(*, seen: float) -> Iterator[str]:
-    """A lens that sees this part of the traffic."""
-    engine = SERVER | {"engine": "0"}
-    grows: list[tuple[str, dict[str, str], float]] = [
-        ("vllm:spec_decode_num_drafts_total", engine, 4000),
-        ("vllm:spec_decode_num_draft_tokens_total", engine, 16000),
-        ("vllm:spec_decode_num_accepted_tokens_total", engine, sum(ACCEPTED.values())),
-        ("vllm:generation_tokens_total", engine, 4100 + sum(ACCEPTED.values())),
-        ("vllm:inter_token_latency_seconds_count", engine, 4000),
-        ("vllm:inter_token_latency_seconds_sum", engine, 80),
-        ("vllm:time_to_first_token_seconds_count", engine, 100),
-    ]
-    for position, count in enumerate(POSITIONS):
-        own = engine | {"position": str(position)}
-        grows.append(("vllm:spec_decode_num_accepted_tokens_per_pos_total", own, count))
-    for name, accepted in ACCEPTED.items():
-        for dimension, of in (("temperature and prompt", name), ("temperature", name.partition(",")[0])):
-            own = SERVER | {"dimension": dimension, "class": of}
-            amounts = {"requests": 25, "drafts": 1000, "draft_tokens": 4000, "accepted_tokens": accepted}
-            for what, each in amounts.items():
-                grows.append((f"draftboard_spec_class_{what}_total", own, each * seen))
-    rates: dict[str, float] = {}
-    for metric, labels, amount in grows:
-        rates[series(metric, labels)] = rates.get(series(metric, labels), 0) + amount
-    for each_series, rate in rates.items():
-        for minute in MINUTES:
-            yield f"{each_series} {rate * minute} {START + 60 * minute}\n"
-    yield "# EOF\n"
 
 
 def report_of(folder: Path, seen: float, settings: Settings) -> tuple[Report, str]:
@@ -62,7 +24,7 @@ def report_of(folder: Path, seen: float, settings: Settings) -> tuple[Report, st
     source.write_text("".join(recording(seen=seen)))
     rules, _ = behind([promql_of(generation_tokens, Scope(settings, Level.ENGINE))], settings)
     with replayed(source, settings, rules=rules) as replay:
-        asked = Recorded(replay.client.url, Duration(600), "", START + 60 * MINUTES[-1])
+        asked = Recorded(replay.client.url, Duration(600), "", END)
         said = report(asked, settings)
         return said, as_markdown(document(said, settings, engines=False))
 

@@ -267,7 +267,7 @@ def test_a_history_of_both_arms_is_calibrated(tmp_path: Path, capsys: pytest.Cap
         [v(batch) + 5 * C for batch in (1, 4)], rel=0.02
     )
     assert (tmp_path / "costs.toml").exists()
-    assert len(history.queries) == 8
+    assert len(history.queries) == 9
 
 
 def test_servers_that_a_target_label_separates_are_not_pooled_unasked(

@@ -29,6 +29,7 @@ _ARROW = 12  # Of sorting: people sort by labels.
 _NUMBER, _AGE, _LABEL = 7, 11, 11  # Letters of a usual number with its unit, of an age such as 59 minutes, of a label.
 # Of labels with longer or shorter values, or with longer heads.
 _LETTERS_OF = {"slo": 21, "instance": 18, "engine": 4, "kv_cache_max_concurrency": 28, _DRAFTS: 12}
+_LETTERS_OF |= {"dimension": 24, "class": 24}
 _MODEL = 120
 NARROW = 84
 """Least width of a name, where several columns of words fit a phone."""
