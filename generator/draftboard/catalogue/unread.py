@@ -89,5 +89,5 @@ AT_ZERO = (
         for what, items in (("queries", "queried"), ("hits", "cached"))
     ),
 )
-"""Without --enable-mfu-metrics and pictures nothing is added to them."""
+"""Nothing is added to them where vLLM estimates no utilization and requests have no pictures."""
 UNREAD = (*(one for one in tuple(vars().values()) if isinstance(one, Metric)), *AT_ZERO)

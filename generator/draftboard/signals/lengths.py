@@ -51,6 +51,6 @@ answers = _lengths(
     action="If P99 is far above the mean, some requests hold their place for long: look at the end-to-end tail.",
 )
 longest_prompts, longest_answers = (
-    replace(of.bounds(95)[1], record=f"{record_of(metric)}:p95_bound_rate{{window}}")
+    replace(of.bounds(95)[1], record=f"{record_of(metric)}:p95_bound_rate{{window}}", daily=True)
     for of, metric in ((prompts, latency.REQUEST_PROMPT_TOKENS), (answers, latency.REQUEST_GENERATION_TOKENS))
 )
