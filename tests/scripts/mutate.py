@@ -48,9 +48,11 @@ NAMING = {"record", "alert", "expr"}  # what names a rule or others
 FAILED = re.compile(rf"rule: \w[\w:]*{COPY}(\d+), time: .*, err: ")
 ANSWER = re.compile(r'exp: \{question="(\d+)"\} 0E\+00\n\s*got: (.*)')
 SAMPLE = re.compile(r'([\w:]*\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\}) (\S+?)(?:, |$)')
+ANY_ALERT = re.compile(r'\bALERTS(?!\{alertname=")')
 PATTERN = re.compile(r'__name__=~"([^"]+)"')
 
 TOKEN = re.compile(r'"[^"]*"|[a-zA-Z_:][\w:]*|(?:\d+[smhdwy])+|\d+(?:\.\d+)?|=~|!~|!=|==|<=|>=|[-+*/<>=(){}\[\],]')
+THE_SAME = re.compile(r"\S+ \+ - 0 \*|\S+:bool == >= 1")  # What is added is 0; such a record is 1 at most.
 INSTEAD = {
     "<": ("<=", ">"), "<=": ("<", ">"), ">": (">=", "<"), ">=": (">", "<"), "==": ("!=", ">="),
     "+": ("-",), "-": ("+",), "*": ("/",), "/": ("*",),
@@ -101,7 +103,7 @@ class Case:
 
     document: dict[str, Any]  # all of the file that concerns this entry
     words: frozenset[str]
-    patterns: list[str]  # of names
+    asked: str  # its expressions
     rules: dict[str, Rule]
 
     @property
@@ -141,7 +143,7 @@ def load_cases() -> Iterator[Case]:
         for only in (*(document | {"tests": [entry]} for entry in document["tests"]), *crowded):
             (entry,) = only["tests"]
             asked = " ".join(test["expr"] for test in entry.get("promql_expr_test", ()))
-            yield Case(only, words_of(cases.text(only)), PATTERN.findall(asked), rules)
+            yield Case(only, words_of(cases.text(only)), asked, rules)
 
 
 @functools.cache
@@ -152,8 +154,8 @@ def words_of(text: str) -> frozenset[str]:
 def visible(case: Case) -> dict[str, Rule]:
     """The rules that a case names and all that they read, in the order of the rule files."""
     rules = case.rules
-    matching = {name for name in rules for pattern in case.patterns if re.fullmatch(pattern, name)}
-    waiting = set(rules) if "ALERTS" in case.words else case.words & rules.keys() | matching
+    matching = {name for name in rules for pattern in PATTERN.findall(case.asked) if re.fullmatch(pattern, name)}
+    waiting = set(rules) if ANY_ALERT.search(case.asked) else case.words & rules.keys() | matching
     seen: set[str] = set()
     while waiting:
         seen |= waiting
@@ -193,7 +195,8 @@ def edits(expression: str, metrics: list[str]) -> Iterator[tuple[str, int, int, 
     words = [token[0] for token in tokens]
     for i, (token, word) in enumerate(zip(tokens, words, strict=True)):
         for new in replacements(word, metrics):
-            yield f"{word} -> {new}", token.start(), token.end(), new
+            if not THE_SAME.match(" ".join([*words[:i][-1:], word, new, *words[i + 1 : i + 3]])):
+                yield f"{word} -> {new}", token.start(), token.end(), new
         if word in LABEL_LISTS:
             for j in range(i + 2, words.index(")", i), 2):
                 yield f"{word}: no {words[j]}", *item(tokens, j, j), ""

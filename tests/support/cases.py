@@ -96,7 +96,7 @@ def for_promtool(document: Mapping[str, Any], rule_file: str, groups: Iterable[M
 
 
 class _Tables:
-    """The tables of a file: its names, its labels for each kind of table, and its alert."""
+    """The tables of a file: its names, its labels for each kind of table, and its alerts."""
 
     def __init__(self, names: Mapping[str, str], labels: Mapping[str, Any], alert: str) -> None:
         own = {"this_release": f"release={__version__}"}
@@ -149,8 +149,9 @@ class _Tables:
                     raise ValueError(f"{head[0]} neither what fires nor {_NONE}")
                 firing = [labels for text in listed if text != _NONE for labels in self._selectors(text)]
                 expected = [{"exp_labels": _present(shared | labels)} for labels in firing]
-                for time in head["times"].split(", "):
-                    yield {"eval_time": time, "alertname": head["alert"] or self._alert, "exp_alerts": expected}
+                alerts = (head["alert"] or self._alert).split(", ")
+                for time, alert in itertools.product(head["times"].split(", "), alerts):
+                    yield {"eval_time": time, "alertname": alert, "exp_alerts": expected}
 
     def _cells(self, rows: Rows, columns: int = 1) -> Iterator[tuple[Labels, Sequence[str]]]:
         """Each label set that a row selects, or a row and the head of a column together, with its cells."""

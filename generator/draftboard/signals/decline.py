@@ -8,7 +8,7 @@ from draftboard.quantity import Setting
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.drafting import adaptive, configured_k
 from draftboard.signals.events import restarts
-from draftboard.signals.presence import of_servers
+from draftboard.signals.presence import of_known
 from draftboard.signals.signal import Better, Signal, good_from
 
 _HOUR, _DAY, _WEEK = Duration(3600), Duration(86_400), Duration(7 * 86_400)
@@ -27,7 +27,7 @@ acceptance_of_hour = Signal(
     daily=True,
     empty="speculation is off, or idle",
 )
-_newest = over_level("max", of_servers("max", Raw(around.PROCESS_START_TIME)).at(Level.TARGET))
+_newest = over_level("max", of_known("max", Raw(around.PROCESS_START_TIME)).at(Level.TARGET))
 _restarted = first_of((Now() - _newest) < _HOUR.seconds, restarts > 0)
 acceptance_at_start = Signal(
     name="acceptance_at_start",

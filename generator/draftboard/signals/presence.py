@@ -154,8 +154,16 @@ def of_servers(how: str, series: Expr, *extra: str) -> Expr:
 
     For series that other programs expose too, and that know no model.
     """
-    by_target = Aggregate(how, (_TARGET_SERIES, *extra), series)
-    return Carrying(by_target, _MODEL, _servers, (_TARGET,))
+    return _carrying_model(how, series, _servers, *extra)
+
+
+def of_known(how: str, series: Expr) -> Expr:
+    """Of those servers that have shown their model."""
+    return _carrying_model(how, series, known.at(Level.TARGET))
+
+
+def _carrying_model(how: str, series: Expr, servers: Expr, *extra: str) -> Expr:
+    return Carrying(Aggregate(how, (_TARGET_SERIES, *extra), series), _MODEL, servers, (_TARGET,))
 
 
 expected = Function("last_over_time", Raw(SEEN_BY, REMEMBERED, _STAYS))

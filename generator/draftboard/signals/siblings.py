@@ -36,8 +36,7 @@ def _of_server(figure: Expr) -> Expr:
 
 def _others(figure: Expr, level: Level, beside: Matching) -> Expr:
     """A server's figure taken from the sum over all servers, of a service or of those that draft as it does."""
-    total = over_level("sum", figure.at(Level.TARGET)).at(level)
-    return Binary(total, "-", figure, beside)
+    return Binary(figure.at(level), "-", figure, beside)
 
 
 def _fails(bad: Expr, every: Expr) -> Expr:
@@ -45,8 +44,11 @@ def _fails(bad: Expr, every: Expr) -> Expr:
     return requests.failing(bad, every) > others * _TWICE
 
 
+# From the servers' records: a service's own may be of another moment.
+_responses = over_level("sum", responses.http_requests.at(Level.TARGET))
+_failures = over_level("sum", responses.http_requests.where("status", "5xx").at(Level.TARGET))
 # A limit of the queue that rejects requests, with 503, does what it is for.
-_rejects = _of_server(rate(serving.ADMISSION_REJECTIONS, by=())) > 0
+_rejects = rate(serving.ADMISSION_REJECTIONS, by=()) > 0
 _steps = rate(latency.STEP_LATENCY.count)
 _step_seconds = rate(latency.STEP_LATENCY.sum)
 _step_of_others = _others(_step_seconds, Level.MODEL, _OF_MODEL).per(_others(_steps, Level.MODEL, _OF_MODEL))
@@ -73,7 +75,7 @@ _holds_none = _of_server(requests.requests_running + requests.requests_waiting).
 _starved = (_started.equals(0) & _holds_none).combined(
     "and", InWindow(_mean(_started)) >= Setting("traffic.requests_to_compare"), replace(_OF_MODEL, group="")
 )
-_waiting = over_level("sum", OverTime("avg_over_time", requests.requests_waiting, RATE_WINDOW).at(Level.ENGINE))
+_waiting = _of_server(OverTime("avg_over_time", requests.requests_waiting, RATE_WINDOW))
 _wait_of_others = _others(_waiting, Level.MODEL, _OF_MODEL).per(_others(_started, Level.MODEL, _OF_MODEL))
 _waits = ((_waiting >= 1).per(_started) > Setting("thresholds.queue_wait")) > _wait_of_others * _TWICE
 server_outlier = Signal(
@@ -96,9 +98,9 @@ server_outlier = Signal(
             "requests fail": constant(
                 1,
                 first_of(
-                    _fails(responses.http_failures.expr, responses.http_responses.expr).combined("unless", _rejects),
+                    _fails(_failures, _responses).combined("unless", _rejects),
                     _fails(
-                        _of_server(requests.requests_finished.where("finished_reason", "error").sum("finished_reason")),
+                        _of_server(requests.requests_finished.where("finished_reason", "error")),
                         _of_server(requests.request_rate),
                     ),
                 ),

@@ -25,7 +25,7 @@ from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, SILENCE, Setting
 from draftboard.signals import absence, presence, responses, traffic
 from draftboard.signals.comparison import BASELINE, BEFORE, ENOUGH, past
-from draftboard.signals.presence import of_servers
+from draftboard.signals.presence import of_known
 from draftboard.signals.signal import Better, Code, Signal, Unit
 from draftboard.status import Status
 
@@ -65,7 +65,7 @@ _began = (
 def _answers(*status: Match) -> Expr:
     """HTTP responses of the paths that generate, of a model's servers, in the window."""
     paths = Raw(around.HTTP_REQUESTS, Window.RATE, (Match("handler", "=~", responses.GENERATING), *status))
-    return InWindow(over_level("sum", of_servers("sum", Function("rate", paths)).at(Level.TARGET)))
+    return InWindow(over_level("sum", of_known("sum", Function("rate", paths)).at(Level.TARGET)))
 
 
 _served_lately = over_level("group", (OverTime("max_over_time", traffic.first_tokens, BASELINE) > 0).at(Level.MODEL))
@@ -108,7 +108,7 @@ unserved = Signal(
     expr=merged(
         "symptom",
         {
-            "no request reaches an engine any more": constant(1, silence.combined("unless", _all_refused)),
+            "no request reaches an engine any more": silence,
             "all requests are answered with 4xx": constant(1, _all_refused),
             "its probes fail": constant(1, _of_its_jobs.combined("unless", absence.gone, _SAME_MODEL)),
         },
