@@ -145,8 +145,13 @@ def last_known(bad: Signal, every: Signal) -> Expr:
 
     Where three requests an hour all fail, an hour without one is no recovery.
     """
-    longer = (_within(span, bad) / (_within(span, every) < _FEW) for span in (_HOUR, _LAST))
-    return first_of(bad / every, *longer)
+
+    def summed(span: Duration) -> tuple[Expr, Expr]:
+        few = OverTime("sum_over_time", every, span) < _FEW / EVALUATION
+        return OverTime("sum_over_time", bad, span), few
+
+    (bad_in_hour, few_in_hour), (bad_before, few_before) = summed(_HOUR), summed(_LAST)
+    return first_of(bad / every, bad_in_hour / few_in_hour, bad_before.per(few_before))
 
 
 def failing(bad: Expr, every: Expr) -> Expr:

@@ -107,7 +107,7 @@ server_outlier = Signal(
             ),
             "decode steps are slow": constant(1, _slow),
             "no request arrives": constant(1, _starved),
-            "requests wait": constant(1, _waits),
+            "requests wait": over_level("group", _waits),  # Where none starts, the wait is infinite.
         },
     ),
     record="vllm_server_outlier:bool",

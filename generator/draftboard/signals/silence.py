@@ -108,7 +108,7 @@ unserved = Signal(
     expr=merged(
         "symptom",
         {
-            "no request reaches an engine any more": silence,
+            "no request reaches an engine any more": constant(1, silence),
             "all requests are answered with 4xx": constant(1, _all_refused),
             "its probes fail": constant(1, _of_its_jobs.combined("unless", absence.gone, _SAME_MODEL)),
         },
