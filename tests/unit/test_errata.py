@@ -11,14 +11,16 @@ import pytest
 from conftest import ROOT
 from draftboard.doctor import examine_command
 from draftboard.durations import Duration
+from draftboard.evidence import Load, assumed
 from draftboard.evidence.measurements import published
 from draftboard.plan import theory
 from draftboard.plan.vram import Gpus, Model, plan_vram
 from draftboard.reading import Lifetime, Pages
-from draftboard.report import ModelReport, Speculation, report
+from draftboard.report import ModelReport, Speculation, report, verdict_of
 from draftboard.settings import Settings
 from draftboard.signals.advice import ADVICE
 from support.known import known
+from support.pages import page
 
 PAGE = (ROOT / "docs/tune/errata.md").read_text()
 SUMS = [
@@ -212,3 +214,17 @@ def test_answers_of_one_token_flatter_a_mean_over_requests() -> None:
     assert 0.05 / fmean(whole + one) == pytest.approx(2.48, abs=0.005)
     tokens = 33 * 39
     assert 0.05 / (sum(time * 39 for time in whole) / tokens) == pytest.approx(0.82, abs=0.005)
+
+
+def test_an_assumed_verdict_on_a_pipeline_needs_the_plugin(tmp_path: Path) -> None:
+    plugin = 'draftboard_spec_info{engine="0",model_name="m",pipeline_parallel_size="4"} 1\n'
+    said = []
+    for number, shown in enumerate(("", plugin)):
+        (path := tmp_path / f"{number}.prom").write_text(page((943,), drafts=1000, running=1, started=1) + shown)
+        (model,) = report(Lifetime(path), Settings(), method="mtp").models
+        said.append(verdict_of(model).partition(" times")[0])
+    assert said == ["pays: 1.10 to 1.71", "unclear: 0.41 to 1.71"]
+    assert all(f'"{one}' in PAGE for one in said)
+    for row in published().measurement:
+        cost = assumed(row.method, pipeline=True).step_cost(Load(batch=row.batch, drafted=row.drafted, coverage=1))
+        assert cost is None or row.tokens_per_step / cost.high < Settings().thresholds.pays_clearly

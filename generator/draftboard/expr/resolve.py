@@ -78,6 +78,8 @@ def rescoped(node: nodes.Rescoped, scope: Scope) -> Scope:
             return scope.at_end()
         case nodes.AsRecorded():
             return scope.by_rules()
+        case nodes.OfOneMoment():
+            return scope.of_one_moment()
         case _:
             raise TypeError(f"{type(node).__name__} has no scope of its own")
 

@@ -139,6 +139,10 @@ class Scope:
             return self
         return replace(self, edition=Edition.RULES, span=None)
 
+    def of_one_moment(self) -> "Scope":
+        """In rules, of the present of raw series alone."""
+        return replace(self, records=frozenset()) if self.edition is Edition.RULES else self
+
     def ago(self, span: Quantity | Duration) -> "Scope":
         """So much earlier."""
         if self.offset is None:

@@ -9,6 +9,7 @@ from draftboard.durations import Duration
 from draftboard.quantity import EVALUATION, SLOW_EVALUATION, duration, span_text
 from draftboard.rulers import IN_ORDER, Ruler
 from draftboard.rules.links import Definition, in_few_links
+from draftboard.rules.moments import COUNTERS, group_of
 from draftboard.rules.packing import packed
 from draftboard.rules.rule import AlertingRule, Group, RecordingRule
 from draftboard.rules.tiers import of_tier
@@ -26,7 +27,7 @@ _EVALUATED_WITH = {"verdict": "speculation"}
 def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[Group, ...]:
     """Groups of each family, cut where rulers refuse longer ones; each behind those whose records it reads."""
     scope = Scope(settings)
-    families, definitions = list[str](), list[Definition]()
+    together = list[tuple[str, Definition]]()
     for name, family in FAMILIES.items():
         of_family = [
             Definition(record, signal, scope.at(level))
@@ -34,11 +35,14 @@ def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[G
             for level in sorted(signal.levels, key=list(Level).index)  # engines before the models that sum them
             if (record := signal.record_name(level, settings))
         ]
-        families += [_DAILY if one.signal.daily else _EVALUATED_WITH.get(name, name) for one in of_family]
-        definitions += of_family
-    kept = of_tier([one.rule for one in definitions], alerting_groups(settings), settings)
-    chosen = [(family, one) for family, one in zip(families, definitions, strict=True) if one.record in kept]
-    defined = [(family, one.rule) for family, one in chosen]
+        together += [
+            (_DAILY if one.signal.daily else group_of(one.signal, one.scope.level, _EVALUATED_WITH.get(name, name)), one)
+            for one in of_family
+        ]
+    together.sort(key=lambda each: each[0] != COUNTERS)  # What the records of all families read.
+    kept = of_tier([one.rule for _, one in together], alerting_groups(settings), settings)
+    chosen = [(name, one) for name, one in together if one.record in kept]
+    defined = [(name, one.rule) for name, one in chosen]
     made = (rule for _, rule in defined) if ruler in IN_ORDER else in_few_links(one for _, one in chosen)
     written = {rule.record: rule for rule in made}
     named, numbers = dict[str, tuple[RecordingRule, ...]](), Counter[str]()

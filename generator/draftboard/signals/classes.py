@@ -3,7 +3,7 @@
 from functools import partial
 
 from draftboard.catalogue import lens
-from draftboard.expr.nodes import Expr, InWindow, ignoring, rate
+from draftboard.expr.nodes import Expr, InWindow, OfOneMoment, ignoring, rate
 from draftboard.quantity import Setting
 from draftboard.signals.costs import CHEAP, DEAR, Case
 from draftboard.signals.economics import expected_speedup_high, expected_speedup_low
@@ -23,7 +23,7 @@ lens_coverage = Signal(
     action="If it is low, look for streams without usage, aborted requests, and n above 1.",
     note="The lens counts a request when it ends, so that long requests shift it within the window.",
     better=Better.HIGHER,
-    expr=rate(lens.DRAFT_TOKENS, ()).where("dimension", ONE) / draft_tokens,
+    expr=OfOneMoment(rate(lens.DRAFT_TOKENS, ()).where("dimension", ONE) / draft_tokens),
     record="draftboard_spec_lens_coverage:ratio_rate{window}",
     empty="no server has the lens, or idle",
 )

@@ -61,11 +61,25 @@ def _with_unserved(counted: Expr) -> Expr:
     return merged("source", {"engine": counted, "unserved": unserved}).sum("source")
 
 
-def _unserved() -> Expr:
-    """What the engines' counters miss: other 5xx, and while no server answers, what came in the hour before."""
+refused = slo_signal(
+    name="slo_refused",
+    title="Refused requests",
+    question="How many requests failed outside the engines?",
+    description="Requests per second answered with 5xx, without the errors and rejections that engines counted.",
+    action="Check the servers and the network to them.",
+    unit=Unit.REQUESTS_PER_SECOND,
+    better=Better.LOWER,
     # An error and a rejection inside the engine are a 5xx as well.
-    answered = responses.http_failures
-    refused = first_of((answered - _failed) > 0, answered.combined("unless", _failed))
+    expr=first_of((responses.http_failures - _failed) > 0, responses.http_failures.combined("unless", _failed) + 0),
+    record="vllm_slo_refused:rate{window}",
+    by=(),
+    enabled=IsSet("slo.declared", "errors"),
+    empty="no request failed outside the engines",
+)
+
+
+def _unserved() -> Expr:
+    """What the engines' counters miss: what was refused, and while no server answers, what came in the hour before."""
     # The record of an outage holds what was usual, and so does its mean, however long it lasts.
     usual = Before(Ref("slo_events"), REMEMBERED, "avg_over_time")
     nobody = first_of(states.servers_down.equals(1), absence.gone)

@@ -12,6 +12,7 @@ from draftboard.expr.nodes import (
     Expr,
     Function,
     InWindow,
+    OfOneMoment,
     constant,
     expr,
     first_of,
@@ -37,7 +38,8 @@ def _rounded_up(figure: Expr, base: int) -> Expr:
 
 _batches = CountValues("batch", _rounded_up(capacity.batch.expr, 2))
 CONTEXT = first_of(
-    (rate(serving.PROMPT_TOKENS) + generation_tokens * 0.5) / first_tokens, constant(1, capacity.batch.expr)
+    OfOneMoment((rate(serving.PROMPT_TOKENS) + generation_tokens * 0.5) / first_tokens),
+    constant(1, capacity.batch.expr),
 )
 """Prompt and half of the answer: what a decode step attends to in the mean. 1 where nobody counts them."""
 _loads = CountValues(
@@ -61,7 +63,7 @@ step_time_by_batch = Signal(
     note="Shown with enough decode steps in the window.",
     unit=Unit.SECONDS,
     better=Better.LOWER,
-    expr=at_load(rate(latency.STEP_LATENCY.sum) / decode_steps & _enough_steps),
+    expr=at_load(OfOneMoment(rate(latency.STEP_LATENCY.sum) / decode_steps & _enough_steps)),
     record="vllm_inter_token_latency_seconds:mean_by_batch_rate{window}",
     levels=BOTH_LEVELS,
     by=LOAD,

@@ -5,7 +5,19 @@ from dataclasses import replace
 
 from draftboard.catalogue import latency, serving
 from draftboard.expr.counts import Counts
-from draftboard.expr.nodes import AsRecorded, Evaluator, Expr, Function, If, Number, OverTime, Ref, first_of, on
+from draftboard.expr.nodes import (
+    AsRecorded,
+    Evaluator,
+    Expr,
+    Function,
+    If,
+    Number,
+    OfOneMoment,
+    OverTime,
+    Ref,
+    first_of,
+    on,
+)
 from draftboard.expr.scope import Level
 from draftboard.expr.to_numbers import values_of
 from draftboard.intervals import Estimate
@@ -55,9 +67,12 @@ measured_speedup = Signal(
     "the batch, or as many finished per second.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
-    expr=(
-        (_baseline_time & serves_enough).ratio(of_speculating(per_token.mean), on(*MODEL, group="right")) & alike_load
-    ).combined("unless", unlike),
+    expr=OfOneMoment(
+        (
+            (_baseline_time & serves_enough).ratio(of_speculating(per_token.mean), on(*MODEL, group="right"))
+            & alike_load
+        ).combined("unless", unlike)
+    ),
     record="vllm_measured_speedup:ratio_rate{window}",
     bands=_SPEEDUP_BANDS,
     empty="no baseline of this model serves enough of similar requests under a similar load",

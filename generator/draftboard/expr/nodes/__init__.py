@@ -48,7 +48,7 @@ from draftboard.expr.nodes.labels import (
     ignoring,
     on,
 )
-from draftboard.expr.nodes.past import AsRecorded, AtEnd, Before, Extreme, Over, OverTime, Ref
+from draftboard.expr.nodes.past import AsRecorded, AtEnd, Before, Extreme, OfOneMoment, Over, OverTime, Ref
 from draftboard.expr.nodes.relabelled import (
     ByLabel,
     Carrying,

@@ -32,6 +32,11 @@ class AsRecorded(Rescoped):
     """What rules have recorded, for who reads raw series otherwise; nothing where there are no rules."""
 
 
+@dataclass(frozen=True)
+class OfOneMoment(Rescoped):
+    """In rules from raw series alone: records of another group are of another moment."""
+
+
 _NOW = Duration(0)
 
 

@@ -1,0 +1,75 @@
+"""No rule divides or compares what was counted at different moments: two groups are evaluated up to a minute apart."""
+
+from collections.abc import Mapping
+from itertools import starmap
+
+import pytest
+
+from conftest import ROOT
+from draftboard.build import render
+from draftboard.catalogue.dialects import DIALECTS
+from draftboard.settings import Settings, load
+from support.moments import mixed
+
+STEADY = {"model:vllm_step_cost:ratio_rate5m": "of batches of one size on both sides, whatever the load"}
+OF_RATIOS = {
+    "model:vllm_spec_decode_verdict:enum_rate5m": "a measured speedup refutes beyond 20 % only (thresholds.load)",
+    "engine:vllm_health:enum_rate5m": "acceptance of an engine, costs of its model",
+    "model:draftboard_spec_class_speedup_low:ratio_rate5m": "acceptance of a class, costs of its model",
+    "model:draftboard_spec_class_speedup_high:ratio_rate5m": "acceptance of a class, costs of its model",
+}
+"""Rules that compare ratios of different moments, each of counters of one: these hardly change in a minute."""
+FURTHER = {
+    "ray": {"target:vllm_server_outlier:bool": "requests that run, and those that wait: gauges"},
+    "objectives": {"service:vllm_sli_error:ratio_rate5m": "what is refused counts above and below the line"},
+}
+
+
+def files(*groups: tuple[str, Mapping[str, str]]) -> dict[str, str]:
+    def text(name: str, rules: Mapping[str, str]) -> str:
+        lines = [f"  - {{record: '{record}', expr: '{expr}'}}\n" for record, expr in rules.items()]
+        return f"- name: {name}\n  rules:\n{''.join(lines)}"
+
+    return {"a.rules.yaml": "groups:\n" + "".join(starmap(text, groups))}
+
+
+COUNTED = ("one", {"model:a:rate": "rate(a[5m])", "model:b:rate": "rate(b[5m])"})
+
+
+@pytest.mark.parametrize(
+    ("expr", "is_mixed"),
+    [
+        ("model:a:rate / (model:b:rate > 0)", False),  # Both as old.
+        ("rate(a[5m]) / (rate(b[5m]) > 0)", False),
+        ("model:a:rate / rate(b[5m])", True),
+        ("model:a:rate > model:c:rate", True),
+        ("sum(model:a:rate) - on () max(model:c:rate)", True),
+        ("model:a:rate / model:d:ratio", True),  # That one is older by a group.
+        ("model:a:rate / avg_over_time(model:c:rate[1h])", False),  # Its past.
+        ("model:a:rate / model:c:rate offset 1h", False),
+        ("last_over_time(model:a:rate[2m]) / model:c:rate", True),
+        ("model:a:rate + 0 * model:c:rate", False),  # Labels alone.
+        ("model:a:rate / model:b:rate and model:c:rate > 5", False),
+        ('label_replace(model:a:rate, "x", "y", "", "") / ignoring (x) model:c:rate', True),
+    ],
+)  # fmt: skip
+def test_what_is_read_in_one_group_or_from_one_group_is_of_one_moment(expr: str, is_mixed: bool) -> None:
+    other = ("two", {"model:c:rate": "rate(c[5m])", "model:d:ratio": "model:a:rate / model:b:rate"})
+    made = files(COUNTED, other, ("three", {"model:e:ratio": expr.replace("'", "''")}))
+    assert list(mixed(made)) == (["model:e:ratio"] if is_mixed else [])
+
+
+SETTINGS = {
+    "default": Settings(),
+    "objectives": load(ROOT / "tests/rules/objectives.toml"),
+    "costs": load(ROOT / "tests/rules/costs.toml"),
+    **{dialect: Settings.model_validate({"series": {"dialect": dialect}}) for dialect in DIALECTS},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_no_rule_combines_counters_of_different_moments(name: str) -> None:
+    found = mixed(render(SETTINGS[name]), STEADY)
+    assert {rule: found[rule] for rule in found.keys() - OF_RATIOS.keys()}.keys() == FURTHER.get(name, {}).keys()
+    if name == "default":
+        assert found.keys() == OF_RATIOS.keys()
