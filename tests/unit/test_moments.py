@@ -63,6 +63,7 @@ SETTINGS = {
     "default": Settings(),
     "objectives": load(ROOT / "tests/rules/objectives.toml"),
     "costs": load(ROOT / "tests/rules/costs.toml"),
+    **{tier: Settings.model_validate({"rules": {"tier": tier}}) for tier in ("alerts", "standard")},
     **{dialect: Settings.model_validate({"series": {"dialect": dialect}}) for dialect in DIALECTS},
 }
 

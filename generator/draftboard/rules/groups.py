@@ -36,7 +36,10 @@ def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[G
             if (record := signal.record_name(level, settings))
         ]
         together += [
-            (_DAILY if one.signal.daily else group_of(one.signal, one.scope.level, _EVALUATED_WITH.get(name, name)), one)
+            (
+                _DAILY if one.signal.daily else group_of(one.signal, one.scope.level, _EVALUATED_WITH.get(name, name)),
+                one,
+            )
             for one in of_family
         ]
     together.sort(key=lambda each: each[0] != COUNTERS)  # What the records of all families read.
