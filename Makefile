@@ -50,7 +50,7 @@ export PROMETHEUS PROMTOOL ALERTMANAGER AMTOOL DOCKER_COMPOSE VICTORIA_METRICS V
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo install dist listing test test-dist test-docs test-long test-vllm test-dialects test-wheel test-grafana test-kubernetes test-stack test-stack-vllm \
-	test-victoria test-cluster docs pictures recording quick unit lint format typecheck test-floors constraints \
+	test-victoria test-cluster test-ruler docs pictures recording quick unit lint format typecheck test-floors constraints \
 	image push-image mutate detect false-alarms costs intervals schemas bench bench-simulator check-chromium optional-tools tools clean
 
 include deploy/stack.mk
@@ -126,6 +126,9 @@ recording: $(VENV)/.dev $(FETCHED) ## Write down what make demo prints and serve
 
 test-victoria: $(VENV)/.dev $(FETCHED) $(FETCHED_VICTORIA) ## Compare VictoriaMetrics with Prometheus; kill a replica
 	VM_BIN= $(BIN)/pytest tests/victoria
+
+test-ruler: $(VENV)/.dev ## Load rules into a stand-in of Mimir's ruler
+	$(BIN)/pytest tests/rulers
 
 test-cluster: $(VENV)/.dev $(FETCHED) ## The same with a cluster, of programs in VM_BIN
 	@test -x "$(VM_BIN)/vmselect" || { echo "VM_BIN=$(VM_BIN) has no vmselect. Set it to a folder with vminsert, \

@@ -29,6 +29,7 @@ class Access:
 
     token: str = field(default="", repr=False)  # Sent as a bearer token, where it is not empty; never shown.
     ca_file: Path | None = None  # Certificates (PEM) to trust instead of the system's.
+    tenant: str = ""  # Of a store that has several.
 
     @classmethod
     def from_files(cls, token_file: Path | None = None, ca_file: Path | None = None) -> "Access":
@@ -47,7 +48,8 @@ class Access:
     @property
     def headers(self) -> dict[str, str]:
         """Headers of every request."""
-        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        return headers | ({"X-Scope-OrgID": self.tenant} if self.tenant else {})
 
     @property
     def certificates(self) -> ssl.SSLContext:

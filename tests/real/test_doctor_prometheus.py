@@ -16,10 +16,11 @@ import yaml
 
 from conftest import program
 from draftboard import build as build_room
+from draftboard.alerts import of_settings
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.catalogue import Presence, around, speculation
 from draftboard.catalogue.dialects import DIALECTS
-from draftboard.doctor import examine_cost, examine_prometheus
+from draftboard.doctor import examine_cost, examine_prometheus, examine_ruler
 from draftboard.doctor.buckets import FINER
 from draftboard.doctor.finding import Examination, Finding, Severity
 from draftboard.doctor.series import NAMES, all_readers, silenced_by
@@ -128,7 +129,11 @@ def test_a_complete_setup_has_no_problem(tmp_path: Path) -> None:
     labelled = [(NGRAM, {"spec_method": "ngram"}), (BASELINE, {"spec_method": "none"}), (GPU, {})]
     with scraping(tmp_path, labelled, fast()) as (client, now):
         examination = examine_prometheus(client, fast(), now)
+        # A window after the values, so that they are of now.
+        ruled = examine_ruler(client, client, fast(), now + fast().rules.rate_window.seconds)
     assert examination.content, examination.findings
+    assert ruled.content, ruled.findings
+    assert {one.alert for one in ruled.delays} == {alert.name for alert in of_settings(fast())}
 
 
 def test_missing_rules_labels_and_gpus_are_found_with_what_stays_empty(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_json_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 1
     assert (document["schema_version"], document["content"]) == (1, False)
     (examination,) = document["examinations"]
-    assert set(examination) == {"looked_at", "content", "findings", "write_instead", "examined"}
+    assert set(examination) == {"looked_at", "content", "findings", "write_instead", "examined", "delays"}
     (found,) = (f for f in examination["findings"] if f["severity"] == "problem")
     assert set(found) == {"severity", "where", "what", "fix", "empty", "paste"}
     assert len(found["empty"]["panels"]) > 50

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -70,11 +71,13 @@ def doctor_command(
         examinations += doctor.examine_manifest(Path(manifest), settings, release)
     if prometheus is not None:
         with ExitStack() as opened:
-            client = opened.enter_context(Client(prometheus, access))
-            evaluates = None if ruler is None else opened.enter_context(Client(ruler, access))
+            of_store = replace(access, tenant=settings.stack.queried.tenant) if settings.stack.queried else access
+            client = opened.enter_context(Client(prometheus, of_store))
+            evaluates = None if ruler is None else opened.enter_context(Client(ruler, of_store))
             then = time.time() if at is None else at
             examinations.append(doctor.examine_prometheus(client, settings, then, release, evaluates))
             examinations += [doctor.examine_cost(client, settings, then, evaluates)] if cost else []
+            examinations += [doctor.examine_ruler(evaluates, client, settings, then)] if evaluates else []
     if sources:
         with screen.progress_bar() as progress:
             examinations += doctor.examine_sources(

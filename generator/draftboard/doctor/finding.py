@@ -9,6 +9,7 @@ from importlib.resources import files
 
 from pydantic import computed_field
 
+from draftboard.durations import Duration
 from draftboard.output import Block, Bullets, Described, Document, Heading, Sentence, Table, Text, Verbatim, columns
 from draftboard.status import Status
 
@@ -22,6 +23,7 @@ class Severity(Enum):
 
 
 _WORDS = tomllib.loads((files("draftboard.doctor") / "findings.toml").read_text())
+_MOST_DELAYS = 10
 _STATUS = {Severity.PROBLEM: Status.BAD, Severity.WARNING: Status.WARN, Severity.NOTE: Status.QUIET}
 
 
@@ -55,6 +57,16 @@ class Finding(Described):
 
 
 @dataclass(frozen=True)
+class AlertDelay(Described):
+    """How late an alert can be."""
+
+    alert: str
+    pending_seconds: int
+    at_most_seconds: int
+    """From a fault that one scrape shows to the firing alert; a condition on a window may take longer."""
+
+
+@dataclass(frozen=True)
 class Examination(Described):
     """What was examined, and what was found."""
 
@@ -64,6 +76,8 @@ class Examination(Described):
     """Without dead flags and keys, and without credentials; empty where nothing changes."""
     examined: bool = True
     """Whether there was anything to examine."""
+    delays: tuple[AlertDelay, ...] = ()
+    """Of each alert that a ruler evaluates, the longest first."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -114,9 +128,21 @@ def document(diagnosis: Diagnosis) -> Document:
         blocks += _stays_empty(examination.findings)
         for paste in dict.fromkeys(finding.paste for finding in examination.findings if finding.paste):
             blocks += [Sentence("To copy:"), Verbatim(paste)]
+        if examination.delays:
+            blocks += [Sentence("From a fault in the samples to the firing alert it takes at most:")]
+            blocks += [_late(examination.delays)]
         if examination.write_instead:
             blocks += [Sentence("Write instead:"), Verbatim(examination.write_instead)]
     return Document.of(blocks)
+
+
+def _late(delays: Sequence[AlertDelay]) -> Bullets:
+    lines = [
+        f"{one.alert}: {Duration(one.at_most_seconds)}, pending for {Duration(one.pending_seconds)} of that"
+        for one in delays[:_MOST_DELAYS]
+    ]
+    more = len(delays) - len(lines)
+    return Bullets((*lines, *([f"{more} alerts take less (--json has all)"] if more > 0 else [])))
 
 
 def _stays_empty(findings: Sequence[Finding]) -> Iterator[Block]:

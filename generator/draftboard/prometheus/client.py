@@ -3,6 +3,7 @@
 import json
 import time
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Annotated, Any, Self, TypeVar
 
@@ -18,6 +19,7 @@ _MOST_WORDS = 300
 _MOST_BYTES = 256_000_000
 _MOST_SECONDS = 120.0
 _MOST_POINTS = 10_000  # Prometheus answers at most 11,000 points a series: longer times are asked for in pieces
+_NEVER = datetime.fromtimestamp(0, UTC)
 _Row = TypeVar("_Row")
 _Sample = tuple[float, float]  # Unix seconds, and the value; JSON holds it as text, as it has no NaN and no infinity
 
@@ -58,6 +60,18 @@ class LoadedRule:
     duration: float = 0.0  # of an alert: seconds for which it is pending
     seconds: Annotated[float, Field(alias="evaluationTime")] = 0.0  # that its last evaluation took
     interval: float = 60.0  # seconds between two evaluations of its group
+    type: str = ""  # `recording` or `alerting`
+    last: Annotated[datetime, Field(alias="lastEvaluation")] = _NEVER
+
+    @property
+    def is_alert(self) -> bool:
+        """Whether it is an alert."""
+        return self.type == "alerting"
+
+    @property
+    def evaluated(self) -> float:
+        """Unix seconds of its last evaluation; 0 of none."""
+        return max(0.0, self.last.timestamp())
 
 
 @dataclass(frozen=True)
