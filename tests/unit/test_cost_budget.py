@@ -42,3 +42,14 @@ def test_a_new_rule_that_reads_much_is_named(files: Mapping[str, str], settings:
     read = read_by_rules(files, found["series"]["10"], settings)
     known = {name: samples for name, samples in found["rules"]["10"].items() if name != "VLLMErrors"}
     assert "VLLMErrors" in dearer("rules", read, known)
+
+
+@pytest.mark.parametrize("engines", SIZES)
+def test_without_plugin_and_lens_their_rules_store_nothing_and_read_next_to_nothing(engines: str) -> None:
+    """The fleets of the table have neither."""
+    found = table()
+    assert [name for name in found["series"][engines] if "draftboard_spec" in name] == []
+    rules = found["rules"][engines]
+    theirs = {name for name in rules if "draftboard_spec" in name or name == "SpecDecodeClassLoses"}
+    assert len(theirs) > 10
+    assert sum(rules[name] for name in theirs) < 0.0015 * sum(rules.values())

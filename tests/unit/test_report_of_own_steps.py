@@ -16,10 +16,12 @@ from draftboard.catalogue import latency, probe, speculation
 from draftboard.evidence import Load, Own, Range, Steps, assumed, curves
 from draftboard.evidence.assumed import Costs
 from draftboard.evidence.law import Kind
+from draftboard.output import Document, as_markdown
 from draftboard.reading import Growth, Recorded, Tally
 from draftboard.report import ModelReport, Reading, report, verdict_of
+from draftboard.report.choices import choices, chosen_of
 from draftboard.report.document import status_of
-from draftboard.report.own import Stretch, of_growth, own_of
+from draftboard.report.own import Stretch, of_growth, own_of, pure
 from draftboard.settings import Settings
 from draftboard.status import Status
 from support.known import known
@@ -220,3 +222,51 @@ def test_a_prometheus_is_asked_for_the_steps_of_a_day() -> None:
     assert found.basis == "own step times"
     assert true_cost(16) in known(found.step_cost)
     assert len(asked) <= 6, "one query for each number"
+
+
+def steps_of(**k_at: dict[str, float]) -> tuple[Stretch, ...]:
+    """Steps of the plugin, by batch and by k."""
+    return tuple(
+        pure(0, at.removeprefix("batch_"), k, steps, steps) for at, own in k_at.items() for k, steps in own.items()
+    )
+
+
+def told(steps: tuple[Stretch, ...]) -> str:
+    return as_markdown(Document.of(tuple(choices(chosen_of(steps)))))
+
+
+def test_the_share_of_steps_at_each_k_shows_a_schedule_that_follows_the_load() -> None:
+    found = chosen_of(steps_of(batch_1={"5": 900, "0": 100}, batch_32={"1": 600, "0": 200, "mixed": 200}))
+    assert [(one.batch, one.steps, one.shares, one.mean) for one in found] == [
+        (1, 1000, {"0": 0.1, "5": 0.9}, 4.5),
+        (32, 1000, {"0": 0.2, "1": 0.6, "differ": 0.2}, 0.75),
+    ]
+    assert "Drafts shorten as batches grow: a mean of 4.50 tokens in batches up to 1, 0.75 up to 32." in told(
+        steps_of(batch_1={"5": 900, "0": 100}, batch_32={"1": 600, "0": 200, "mixed": 200})
+    )
+
+
+def test_a_choice_that_does_not_follow_the_load_is_said() -> None:
+    assert "Drafts do not shorten as batches grow" in told(steps_of(batch_1={"2": 500, "3": 500}, batch_64={"3": 1000}))
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (),
+        steps_of(batch_1={"5": 1000}, batch_32={"5": 1000}),  # A fixed K.
+        steps_of(batch_1={"adaptive": 1000}),  # Of which no length is exported.
+        steps_of(batch_1={"5": 50, "0": 49}),  # Too few.
+    ],
+)
+def test_where_nothing_is_chosen_or_known_nothing_is_said(steps: tuple[Stretch, ...]) -> None:
+    assert chosen_of(steps) == ()
+    assert told(steps).strip() == ""
+
+
+def test_the_report_has_what_engines_chose() -> None:
+    one = part(4.0, seconds(4.0), plugin=True)
+    plain = (("batch", "4"), ("k", "0"))
+    counted = {**one.counted, (probe.DECODE_STEPS.name, plain): 3000.0, (probe.DECODE_STEP_SECONDS.name, plain): 30.0}
+    model = reported([Tally("a:8000", "m", "0", counted, {})], 4.0)
+    assert [(each.batch, each.shares) for each in model.chosen] == [(4, {"0": 0.75, "3": 0.25})]

@@ -122,7 +122,7 @@ def _windows(
 
 def _rounded_up(figure: float, base: int) -> int:
     """To the next power of the base, as the records of step times by load have it."""
-    return base ** math.ceil(math.log(max(1.0, figure), base) - 1e-9)
+    return int(base ** math.ceil(math.log(max(1.0, figure), base) - 1e-9))
 
 
 def _named(values: Collection[str]) -> str:

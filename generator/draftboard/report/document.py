@@ -10,6 +10,7 @@ from draftboard.durations import minute
 from draftboard.history import quoted
 from draftboard.output import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.report.bound import LOAD, bound
+from draftboard.report.choices import choices
 from draftboard.report.classes import worst_of
 from draftboard.report.numbers import Expectation, Latency, Speculation, Traffic
 from draftboard.report.objects import LINES, Judged, ModelReport, Report
@@ -62,6 +63,7 @@ def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Bl
         yield _numbers(model, settings)
         if model.speculation:
             yield from _by_length(model.speculation, settings, judged=model.verdict.says is not None)
+        yield from choices(model.chosen)
         yield from _classes(model)
         yield _times(model)
         if load := ", ".join(_load(model)):

@@ -8,6 +8,7 @@ from draftboard.catalogue.dialects import Dialect
 from draftboard.reading import Numbers
 from draftboard.report import objects
 from draftboard.report.bound import per, values
+from draftboard.report.choices import chosen_of
 from draftboard.report.felt import latency_of
 from draftboard.report.numbers import Latencies, Latency, Part, Sample, Speculation, Traffic
 from draftboard.report.verdict import RANGED, Case, assumed_of, filled, interval_of, verdict_of
@@ -90,6 +91,8 @@ def model_report(
         "measured_speedup_interval": interval_of(case),
         "standardised_speedup": case.standardised,
         "broken": case.broken,
+        # How long a lookup's drafts are is the text's choice, not the engine's.
+        "chosen": () if method in case.settings.methods.lookup else chosen_of(case.steps),
         "engines": engines,
         "parts": parts,
         "notes": (

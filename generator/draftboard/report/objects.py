@@ -13,6 +13,7 @@ from draftboard.history import Change
 from draftboard.intervals import Estimate
 from draftboard.output import Described
 from draftboard.report.bound import LINE, FromSignal, lines
+from draftboard.report.choices import Chosen
 from draftboard.report.classes import RequestClass
 from draftboard.report.numbers import Latencies, Part, Sample, Speculation, Traffic
 from draftboard.signals import comparison, traffic, users
@@ -142,6 +143,8 @@ class ModelReport(Judged):
     """Of K, method, variant or speculation within a week, and what it did; of a Prometheus with the rules only."""
     explanation: Explanation | None = None
     """Why its figures changed in the last six hours, where its acceptance dropped; of a Prometheus only."""
+    chosen: tuple[Chosen, ...] = ()
+    """Draft lengths by batch, where engines with the plugin choose them."""
     classes: tuple[RequestClass, ...] = ()
     """Classes of its requests; of a Prometheus only, where the lens runs and sees nearly all drafts."""
     parts: tuple[Part, ...] = ()

@@ -104,8 +104,8 @@ def _latency(
 
     def bound(percent: int, of: Expr, *, upper: bool) -> Signal:
         bands = _within_the_slo(metric) if upper else NO_BANDS
-        words = {"name": name, "what": what, "short": short, "action": action}
-        return replace(bound_of(metric, percent, of, upper=upper, **words), bands=bands)
+        one = bound_of(metric, percent, of, upper=upper, name=name, what=what, short=short, action=action)
+        return replace(one, bands=bands)
 
     ranges = tuple((each, bound(each, buckets, upper=False), bound(each, buckets, upper=True)) for each in PERCENTS)
     of_models = If(Evaluator.RECORDS, Aggregate("sum", ("le",), buckets.at(Level.MODEL)), buckets)
