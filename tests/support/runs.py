@@ -11,6 +11,7 @@ from draftboard.report import Part, Reading, Sampling
 from draftboard.settings import Settings
 from support.tallies import tally
 
+_DEFAULTS = Settings()
 K = 4
 LENGTH = 100
 """Tokens of a prompt, and of an answer."""
@@ -35,6 +36,7 @@ def ran(
     waiting: float = 0,
     first_token: float = 0.04,
     queued: float = 0,
+    settings: Settings = _DEFAULTS,
 ) -> Side:
     """A run whose finished requests took so long a token; without an acceptance nothing was drafted.
 
@@ -62,7 +64,7 @@ def ran(
     )
     queue = {**counted.gauges, (serving.REQUESTS_WAITING.name, ()): waiting}
     tallies = tuple(replace(counted, engine=str(number), gauges=queue) for number in range(engines))
-    report = Reading([], Growth(tallies, seconds), Settings(), method).report()
+    report = Reading([], Growth(tallies, seconds), settings, method).report()
     in_parts = tuple(
         Part(
             requests=len(times[number::parts]),

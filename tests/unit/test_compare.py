@@ -8,16 +8,21 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from conftest import ROOT
 from draftboard.compare import Comparison, Side, compare, document
 from draftboard.compare.comparing import APART, LESS, MIXED, TOGETHER
 from draftboard.compare.objects import Group, Row
+from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
+from draftboard.explain import of_reading
 from draftboard.output import Table, as_markdown
-from draftboard.report import Origin
+from draftboard.reading import Lifetime, Pages
+from draftboard.report import Origin, read
 from draftboard.settings import Settings
 from support.known import known
 from support.runs import ran
 
+DATA = ROOT / "tests/data"
 PLAIN = ran(times=[0.04] * 200, step=0.04)
 FAST = ran(times=[0.02] * 200, acceptance=0.5, step=0.06, per_step=3, method="eagle3")
 
@@ -53,11 +58,50 @@ def test_step_cost_and_what_a_step_yields_explain_the_speedup() -> None:
 
 def test_the_implied_v_of_drafting_steps_is_told_where_others_draft_nothing() -> None:
     half = ran(times=[0.02] * 200, acceptance=0.5, drafts=3300, step=0.05, per_step=3, method="ngram")
-    note, assumption = (note for note in compare(PLAIN, half).notes if "v " in note)
-    assert assumption.startswith("Expected speedup and break-even length assume v = 1 ")
-    assert assumption.endswith("this run had 1.46")
+    (note,) = (note for note in compare(PLAIN, half).notes if "v of" in note)
     assert note.startswith("Speculation coverage is 50.0%")
     assert note.endswith(f"the implied v of steps with a draft is {1 + 0.25 / 0.5 - 4 * 0.01:.2f}")
+
+
+@pytest.mark.parametrize(("step", "outside"), [(0.05, False), (0.4, True)])
+def test_a_step_cost_outside_of_the_assumed_range_is_a_note(step: float, outside: bool) -> None:
+    candidate = ran(times=[0.02] * 200, acceptance=0.5, drafts=3300, step=step, per_step=3, method="ngram")
+    told = f"a step cost of 1.09 to 3.70 (assumed); this run had {step / 0.04:.2f}"
+    notes = [note for note in compare(PLAIN, candidate).notes if " rest on " in note]
+    assert notes == [f"Expected speedup and break-even tokens per step rest on {told}"] * outside
+
+
+def test_costs_that_are_set_are_noted_where_the_run_had_others() -> None:
+    given = Settings.model_validate({"draft_cost": {"default": 0.05}})
+    half = ran(times=[0.02] * 200, acceptance=0.5, drafts=3300, step=0.05, per_step=3, method="ngram", settings=given)
+    (note,) = (note for note in compare(PLAIN, half, given).notes if " rest on " in note)
+    assert note.endswith("rest on v = 1 (settings, draft_cost.verify_inflation); this run had 1.46")
+
+
+def test_one_server_has_one_expected_speedup_and_one_break_even_in_every_command() -> None:
+    before, after = (DATA / f"v0.32.0-ngram-pair-{when}.prom" for when in ("before", "after"))
+    reading = read(Pages(before, after, Duration(60)), Settings(), "ngram")
+    whole = reading.report()
+    side = Side(whole, whole.models[0])
+    assumed = known(known(side.model.speculation).assumed)
+    compared = compare(side, side, force=True)
+    for name, told in (("expected_speedup", assumed.speedup), ("needed_per_step", assumed.step_cost)):
+        (explained,) = of_reading(name, reading).series
+        ends = [step.numbers[0] for step in explained.steps if step.depth == 0]
+        value = row(compared, name).candidate
+        assert [value.low, value.high] == ends == [known(told).low, known(told).high]
+        assert (value.value, value.rests_on) == (None, "assumed")
+        assert f"{told} (assumed)" in as_markdown(document(compared, Settings()))
+
+
+def test_costs_that_are_set_are_one_number_in_every_command() -> None:
+    given = Settings.model_validate({"draft_cost": {"default": 0.1}})
+    reading = read(Lifetime(DATA / "v0.32.0-ngram-load.prom"), given, "eagle3")
+    whole = reading.report()
+    side = Side(whole, whole.models[0])
+    (explained,) = of_reading("expected_speedup", reading).series
+    value = row(compare(side, side, given, force=True), "expected_speedup").candidate.value
+    assert [value] == list(explained.steps[0].numbers) == [known(side.model.speculation).expected_speedup]
 
 
 def test_against_a_baseline_that_speculates_no_v_is_implied() -> None:

@@ -17,10 +17,10 @@ from draftboard.compare.rows import apart, groups, in_words, value_of
 from draftboard.compare.sides import Side, Sides, conditions, engines_in_words, over, trend
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
-from draftboard.report import SOONER, Felt, named, standardised, warnings, why_none
+from draftboard.report import SOONER, Felt, Speculation, named, standardised, warnings, why_none
 from draftboard.settings import Settings
 from draftboard.signals.acceptance import coverage, draft_length, tokens_per_step
-from draftboard.signals.economics import break_even, expected_speedup
+from draftboard.signals.economics import expected_speedup, needed_per_step
 from draftboard.signals.latency import FELT, per_token, step
 from draftboard.signals.signal import Code, within, worded
 from draftboard.signals.users import measured_speedup, speedup_band
@@ -255,7 +255,7 @@ def _notes(sides: Sides, measured: Measured, unknown: tuple[str, ...], settings:
         drafted = " against ".join(worded(draft_length, each.draft_length) for each in (before, after))
         yield f"Acceptance is not comparable across K: {drafted} tokens drafted; compare by speedup"
     if after and measured.implied_v is not None and measured.step_cost is not None:
-        share, alone, assumed = after.coverage, measured.implied_v, after.verify_inflation
+        share, alone = after.coverage, measured.implied_v
         if share and share < _WHOLE and after.draft_length is not None:
             # Steps without a draft take as long as plain ones, and are in the mean.
             alone = 1 + (measured.step_cost - 1) / share - after.draft_length * after.draft_cost
@@ -263,12 +263,18 @@ def _notes(sides: Sides, measured: Measured, unknown: tuple[str, ...], settings:
                 f"{coverage.title} is {worded(coverage, share)}, so {within(step.title)} includes plain steps; the "
                 f"implied v of steps with a draft is {alone:.2f}"
             )
-        if trend(alone, assumed, settings):
-            yield (
-                f"{expected_speedup.title} and {within(break_even.title)} assume v = {assumed:g} (settings, "
-                f"draft_cost.verify_inflation); this run had {alone:.2f}"
-            )
+        yield from _other_costs(after, measured.step_cost, alone, settings)
     for name, side in zip(("Baseline", "Candidate"), sides, strict=True):
         if why := few or why_none(side.model.parts, side.report.origin):
             yield f"{name}: no 95 % intervals: {why}"
         yield from (f"{name}: {note}" for note in (*warnings(side.model), *side.model.notes, *side.report.notes))
+
+
+def _other_costs(of: Speculation, step_cost: float, inflation: float, settings: Settings) -> Iterator[str]:
+    """That a run's costs are not those on which its expected figures rest."""
+    resting = f"{expected_speedup.title} and {within(needed_per_step.title)} rest on"
+    if of.assumed and of.assumed.step_cost and step_cost not in of.assumed.step_cost:
+        yield f"{resting} a step cost of {of.assumed.step_cost} ({of.assumed.basis}); this run had {step_cost:.2f}"
+    if not of.assumed and trend(inflation, of.verify_inflation, settings):
+        v = f"v = {of.verify_inflation:g} (settings, draft_cost.verify_inflation)"
+        yield f"{resting} {v}; this run had {inflation:.2f}"

@@ -51,8 +51,11 @@ class Value(Described):
     most: float | None = None
     """Of a percentile: the upper bound of that bucket."""
     low: float | None = None
-    """Of the 95 % interval; None where there is none."""
+    """Of the 95 % interval, or where `rests_on` is set of the range; None where there is neither."""
     high: float | None = None
+    rests_on: str | None = None
+    """What a range in place of a value rests on, as in a report: `assumed`, `own step times` or `own steps without a
+    draft`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,18 +4,20 @@ from dataclasses import replace
 
 from draftboard.compare.objects import Group, Row, Value
 from draftboard.compare.sides import Side, Sides, over
+from draftboard.evidence import Range
 from draftboard.intervals import Estimate, Ratio
+from draftboard.report import BY_COSTS, range_of
 from draftboard.signals import Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length, coverage, draft_length, tokens_per_step
 from draftboard.signals.capacity import batch, kv_cache_usage, prefix_cache_hits
-from draftboard.signals.economics import break_even, expected_speedup
+from draftboard.signals.economics import expected_speedup, needed_per_step
 from draftboard.signals.latency import FELT
 from draftboard.signals.percentiles import percentile_in_words
 from draftboard.signals.requests import request_rate, requests_running, requests_waiting
 from draftboard.signals.signal import Better, Unit, worded
 from draftboard.signals.traffic import generation_tokens
 
-_DRAFTING = (acceptance, acceptance_length, break_even, draft_length, coverage, expected_speedup)
+_DRAFTING = (acceptance, acceptance_length, draft_length, coverage, needed_per_step, expected_speedup)
 _BY_REQUEST = replace(acceptance, name="acceptance_by_request", title=f"{acceptance.title} by request")
 _LOAD = (generation_tokens, request_rate, requests_running, requests_waiting, batch, kv_cache_usage, prefix_cache_hits)
 _RATE = replace(request_rate, name="request_rate_per_engine", title=f"{request_rate.title} per engine")
@@ -68,7 +70,7 @@ def groups(sides: Sides) -> tuple[Group, ...]:
 
 
 def _row(signal: Signal, path: str, sides: Sides) -> Row:
-    baseline, candidate = (_with_interval(value_of(side, path), side.ratios.get(signal.name)) for side in sides)
+    baseline, candidate = (_value(side, signal, path) for side in sides)
     before, after = baseline.value, candidate.value
     return Row(
         name=signal.name,
@@ -90,7 +92,13 @@ def apart(one: Value, other: Value) -> bool:
     return one.most <= other.least or other.most <= one.least
 
 
-def _with_interval(value: Value, ratio: Ratio | None) -> Value:
+def _value(side: Side, signal: Signal, path: str) -> Value:
+    """With its interval; of a number that rests on costs the range that a report has in its place."""
+    assumed = side.model.speculation.assumed if side.model.speculation else None
+    if assumed and signal in BY_COSTS:
+        found = range_of(signal, assumed)
+        return Value(value=None, low=found.low, high=found.high, rests_on=assumed.basis) if found else Value(value=None)
+    value, ratio = value_of(side, path), side.ratios.get(signal.name)
     return replace(value, low=ratio.estimate.low, high=ratio.estimate.high) if ratio else value
 
 
@@ -105,15 +113,15 @@ def value_of(side: Side, path: str) -> Value:
     value, (whole, _, part) = side.at(path), path.rpartition(".")
     if part not in {"p50", "p95", "p99"}:
         return Value(value=value)
-    bucket = {"least": side.at(f"{path}_from"), "most": side.at(f"{path}_to")}
-    if value == 0:
-        return Value(value=None, under=side.at(f"{whole}.resolution"), **bucket)
-    return Value(value=value, **bucket)
+    bucket = Value(value=value, least=side.at(f"{path}_from"), most=side.at(f"{path}_to"))
+    return replace(bucket, value=None, under=side.at(f"{whole}.resolution")) if value == 0 else bucket
 
 
 def in_words(row: Row, value: Value) -> str:
     """A value of the row with its unit and interval."""
     signal = SIGNALS[row.name]
+    if value.rests_on and value.low is not None and value.high is not None:
+        return f"{Range(value.low, value.high)} ({value.rests_on})"
     if value.under is not None or value.most is not None:
         return percentile_in_words(signal, value.value, value.least, value.most or value.under)
     bounds = f" ({worded(signal, value.low)} to {worded(signal, value.high)})" if value.low is not None else ""

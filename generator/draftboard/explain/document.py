@@ -20,7 +20,8 @@ def document(explanation: Explanation, *, promql: bool = False) -> Document:
 
 def _series(explanation: Explanation, series: Series, *, promql: bool) -> Iterator[Block]:
     root, *below = series.steps
-    yield Heading(explanation.name, Text(_value(root)))
+    ends = dict.fromkeys(_value(step) for step in series.steps if step.depth == 0)
+    yield Heading(explanation.name, Text(" to ".join(ends)))
     yield Sentence(", ".join(f"{name}={text}" for name, text in series.labels.items()))
     yield Sentence(f"{root.title}: {root.description}")
     if series.drafts is not None:

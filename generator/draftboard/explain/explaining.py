@@ -24,12 +24,25 @@ from draftboard.reading import Recorded
 from draftboard.report import Reading
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal, traffic
+from draftboard.signals.economics import (
+    expected_speedup,
+    expected_speedup_high,
+    expected_speedup_low,
+    needed_per_step,
+    step_cost_high,
+    step_cost_low,
+)
 from draftboard.signals.signal import worded
 
 MOST_SERIES = 8
 """More series at once are not explained: a person reads one after the other."""
 _LISTED = 6
 """Names or values of labels in an error."""
+_ENDS = {
+    expected_speedup: (expected_speedup_low, expected_speedup_high),
+    needed_per_step: (step_cost_low, step_cost_high),
+}
+"""What reports, records and pages have in place of a number, where costs are assumed."""
 _KEYS = (traffic.drafts, traffic.generation_tokens)
 
 
@@ -132,7 +145,9 @@ class _Explaining:
     def series(self) -> Series:
         scope = Scope(self.settings, self.subject.level)
         drafts = self._of(traffic.drafts_in_window, Level.MODEL)
-        steps = tuple(self._tree(self.subject.signal, scope, 0, set()))
+        own, seen = self.subject.signal, set[str]()
+        roots = _ENDS.get(own, (own,)) if self.settings.draft_cost.is_assumed else (own,)
+        steps = tuple(step for root in roots for step in self._tree(root, scope, 0, seen))
         if self.subject.alert:
             steps = (self._alert(self.subject.alert, scope), *(_deeper(step) for step in steps))
         return Series(dict(sorted(self.key)), sum(drafts.values()) if drafts else None, steps)

@@ -74,7 +74,7 @@ class Series(Described):
     drafts: float | None
     """Drafts verified within the window: the sample size of what is said of speculation."""
     steps: tuple[Step, ...]
-    """The tree, depth first."""
+    """The tree, depth first; of a number that rests on assumed costs the trees of both its ends."""
 
 
 @dataclass(frozen=True, kw_only=True)

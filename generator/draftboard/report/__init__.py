@@ -1,9 +1,11 @@
 """The report: what some servers did over a time, judged, from wherever it can be read."""
 
 from draftboard.report.document import (
+    BY_COSTS,
     document,
     health_of,
     named,
+    range_of,
     status_of,
     time_in_words,
     verdict_of,

@@ -7,6 +7,7 @@ from math import inf
 
 from draftboard.catalogue.dialects import DIALECTS
 from draftboard.durations import minute
+from draftboard.evidence import Range
 from draftboard.history import quoted
 from draftboard.output import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.report.bound import LOAD, bound
@@ -31,7 +32,7 @@ _REST = (
     f"Speedup at k: {within(depth.BURSTS)} Threshold ranges and advice are rules of thumb."
 )
 
-_BY_COSTS = frozenset(
+BY_COSTS = frozenset(
     {
         *(economics.expected_speedup, economics.needed_per_step, economics.affordable_inflation),
         *(economics.step_speedup, economics.break_even),
@@ -89,8 +90,9 @@ def _numbers(model: ModelReport, settings: Settings) -> Table:
         rows.append((traffic.drafts.title, f"{model.sample.drafts:,.0f}", Text("")))
     assumed = model.speculation.assumed if model.speculation else None
     for signal, value in numbers_of(model, settings):
-        if assumed and signal in _BY_COSTS:
-            rows.extend(_ranges(signal, assumed))
+        if assumed and signal in BY_COSTS:
+            if found := range_of(signal, assumed):
+                rows.append((signal.title, str(found), Text(signal.unit.words)))
             continue
         step = None if value is None or model.verdict.says is None else signal.step_of(value, settings)
         means = ", ".join(part for part in (signal.unit.words, step.says if step else "") if part)
@@ -108,11 +110,9 @@ def _no_k_pays(model: ModelReport) -> bool:
     return spoken is not None and spoken.fastest_k is not None and spoken.best_k is None
 
 
-def _ranges(signal: Signal, assumed: Expectation) -> Iterator[tuple[Cell, ...]]:
-    """The line of a number that rests on costs: a range in its place, where there is one."""
-    result = {economics.expected_speedup: assumed.speedup, economics.needed_per_step: assumed.step_cost}.get(signal)
-    if result:
-        yield signal.title, str(result), Text(signal.unit.words)
+def range_of(signal: Signal, assumed: Expectation) -> Range | None:
+    """In place of a number that rests on costs, where there is one."""
+    return {economics.expected_speedup: assumed.speedup, economics.needed_per_step: assumed.step_cost}.get(signal)
 
 
 def numbers_of(model: ModelReport, settings: Settings) -> list[tuple[Signal, float | None]]:
