@@ -1,8 +1,12 @@
 """A server without speculation beside one of its model that speculates: it measures, and is not blended in."""
 
+import math
+import random
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -165,6 +169,54 @@ def test_without_a_time_the_batches_of_steps_tell_whether_loads_are_alike() -> N
     model, _ = read(server(0.02, "a:1", batch=32), PLAIN, seconds=None)
     assert (model.measured_speedup, known(model.speculation).step_cost) == (None, None)
     assert any("decode steps of 31.6 requests against 2" in note for note in model.notes)
+
+
+def served(rate: float, seed: int, *, k: int = 0) -> Tally:
+    """Requests that come at random, and whose steps take longer in a larger batch; 2.5 tokens a step with drafts."""
+    chance, now, step, finished, held, seconds = random.Random(seed), 0.0, 0, 0, 0, 0.0
+    coming, ends, length = chance.expovariate(rate), deque[int](), 100
+    while finished < 200:
+        while coming <= now:
+            ends.append(step + (length * 2 // 5 if k else length))
+            coming += chance.expovariate(rate)
+        if not ends:
+            now = coming
+            continue
+        time = 0.01 * (1 + len(ends) * (k + 1) / 64) + (0.001 if k else 0)
+        now, step, held, seconds = now + time, step + 1, held + len(ends), seconds + time * len(ends)
+        while ends and ends[0] <= step:
+            finished += bool(ends.popleft())
+    mean = seconds / held / (2.5 if k else 1)
+    return server(mean, "a:1" if k else "b:1", speculates=bool(k), requests=finished, batch=held / step, length=length)
+
+
+def held_by(one: Tally) -> float:
+    return known(one.total(latency.STEP_LATENCY.count)) / known(one.total(latency.STEP_TOKENS.count))
+
+
+@pytest.mark.parametrize("rate", [8.0, 12.0, 20.0])
+def test_pages_of_an_equal_request_rate_measure_though_drafts_empty_the_batch(rate: float) -> None:
+    sides = served(rate, 1, k=3), served(rate, 2)
+    model, _ = read(*sides, seconds=None)
+    timed, _ = read(*sides, seconds=200 / rate)
+    assert known(model.measured_speedup) == pytest.approx(known(timed.measured_speedup))
+    assert known(model.speculation).step_cost is None, "a larger batch has longer steps in any case"
+
+
+def test_pages_of_other_request_rates_measure_nothing() -> None:
+    """But where batches are alike, as with clients that keep a fixed number of requests in flight."""
+    for seed, (rate, times) in enumerate(product((8.0, 20.0), (1 / 2, 2 / 3, 1.4, 2, 3))):
+        fast, plain = served(rate, seed, k=3), served(rate * times, seed + 100)
+        (model, _), batches = read(fast, plain, seconds=None), [held_by(one) for one in (fast, plain)]
+        assert (model.measured_speedup is not None) == math.isclose(*batches, rel_tol=0.2), (rate, times)
+
+
+def test_pages_of_engines_that_idle_tell_no_request_rate() -> None:
+    model, _ = read(served(2.0, 1, k=3), served(2.0, 2), seconds=None)
+    assert model.measured_speedup is None
+    assert any(
+        "and saved pages tell no request rate of engines that idle: read the servers" in one for one in model.notes
+    )
 
 
 def test_answers_of_unlike_length_are_refused() -> None:

@@ -20,6 +20,9 @@ from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
 
 _ANY = "any"
 """A method, for the label that a server needs to count as one that speculates: nobody may have named the real one."""
+_HARDLY_IDLE = 4.0
+"""Requests that share a step on average, from which an engine has none for less than 2 % of the time, as requests come
+at random (e ^ -4)."""
 BESIDE = (measured_speedup, objection, baseline_prompt_length, baseline_answer_length)
 """Signals of a variant beside its baseline, by the counts of both."""
 MEASURED = (*BESIDE, speedup_low, speedup_high, step_cost)
@@ -73,7 +76,9 @@ def measuring(
     batches = _batches(variant, baseline)
     # Without a time there are no rates: as many requests finished at any load.
     if not seconds and batches and not _alike(batches, settings):
-        return Measuring(why="decode steps of {:.3g} requests against {:.3g}".format(*batches))
+        if why := _unlike_arrivals(variant, baseline, batches, settings):
+            return Measuring(why=why)
+        batches = [batches[1]] * 2  # The variant's is what its steps make of as many arrivals.
     if seconds:
         batches = [_sum(side, latency.END_TO_END_LATENCY.sum) / seconds / len(side) for side in (variant, baseline)]
     sides = [_with_batch(side, batch) for side, batch in zip((variant, baseline), batches or (0.0, 0.0), strict=True)]
@@ -115,6 +120,26 @@ def _batches(variant: Sequence[Tally], baseline: Sequence[Tally]) -> list[float]
         [_sum(side, of.count) for of in (latency.STEP_LATENCY, latency.STEP_TOKENS)] for side in (variant, baseline)
     ]
     return [requests / steps for requests, steps in sides] if all(map(all, sides)) else []
+
+
+def _unlike_arrivals(
+    variant: Sequence[Tally], baseline: Sequence[Tally], batches: Sequence[float], settings: Settings
+) -> str:
+    """Why requests did not arrive as often on both sides, as far as pages without a time tell; empty if they did.
+
+    Sooner answers empty a batch at an equal request rate: that is what speculation gains, and not another load.
+    Requests for a second of decoding are the request rate where an engine is hardly ever idle.
+    """
+    steps = "decode steps of {:.3g} requests against {:.3g}".format(*batches)
+    if min(batches) < _HARDLY_IDLE:
+        return f"{steps}, and saved pages tell no request rate of engines that idle: read the servers themselves"
+    rates = [
+        _sum(side, latency.TIME_PER_OUTPUT_TOKEN.count) * batch / _sum(side, latency.STEP_LATENCY.sum)
+        for side, batch in zip((variant, baseline), batches, strict=True)
+    ]
+    if not _alike(rates, settings):
+        return steps + ", and {:.3g} against {:.3g} requests in a second of decoding".format(*rates)
+    return ""
 
 
 def _step_cost(variant: Sequence[Tally], baseline: Sequence[Tally], settings: Settings) -> float | None:
