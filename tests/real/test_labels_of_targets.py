@@ -175,6 +175,19 @@ def test_what_was_added_up_before_it_had_a_label_is_no_model_within_the_window(r
     assert known(late["eagle3"].speculation).acceptance == pytest.approx(0.6)
 
 
+def test_rates_of_series_that_began_within_the_range_say_how_much_higher_the_load_was(replay: Replay) -> None:
+    told = report(Recorded(replay.client.url, at=END, span=Duration(600)), replay.settings)
+    of = {(model.labels["job"], model.method): model for model in told.models}
+    late, other = of["labelled-late", "eagle3"], of["spelled", "eagle3"]
+    times = known(other.traffic.generation_tokens) / known(late.traffic.generation_tokens)
+    assert times == pytest.approx(1.8, rel=0.05)
+    note = (
+        "Its series began 338 s ago, and rates are means over 10m, as those of records: the load since then was 1.8 "
+        "times as high"
+    )
+    assert [note in one.notes for one in (late, other)] == [True, False]
+
+
 def test_a_comparison_never_adds_them_up(replay: Replay) -> None:
     source = Recorded(replay.client.url, at=END)
     with pytest.raises(DraftboardError, match=r"2 models for 'job=vllm'.*env=prod.*env=staging.*add a label"):

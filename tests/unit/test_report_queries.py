@@ -8,6 +8,7 @@ from draftboard.catalogue.dialects import DIALECTS
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.prometheus import Client, Series
+from draftboard.report.from_prometheus import explained
 from draftboard.report.queries import Queries
 from draftboard.rules import LONGEST_QUERY
 from draftboard.settings import Settings
@@ -40,6 +41,7 @@ def test_no_query_is_longer_than_victoriametrics_accepts(dialect: str) -> None:
     queries.steps()
     queries.changes()
     queries.classes()
+    queries.lived()
     assert max(map(len, client.asked)) < LONGEST_QUERY
 
 
@@ -47,7 +49,7 @@ def test_only_models_whose_acceptance_dropped_are_explained_down_to_none_accepte
     client, settings = Written(), Settings()
     queries = Queries(client, settings, Duration(300), 1_760_000_000, "", "")
     at_limit = settings.thresholds.drop
-    found, notes = queries.explanations([("none", 0.0), ("half", 0.5), ("limit", at_limit), ("unknown", None)])
+    found, notes = explained(queries, [("none", 0.0), ("half", 0.5), ("limit", at_limit), ("unknown", None)])
     assert (found, notes) == ({}, ())
     assert {name for expr in client.asked for name in re.findall('model_name="(.+?)"', expr)} == {"none", "half"}
 
@@ -59,6 +61,6 @@ def test_a_report_does_without_an_explanation_that_cannot_be_read() -> None:
             raise DraftboardError("query processing would load too many samples")
 
     queries = Queries(Overloaded(), Settings(), Duration(300), 1_760_000_000, "", "")
-    found, (note,) = queries.explanations([("m", 0.5)])
+    found, (note,) = explained(queries, [("m", 0.5)])
     assert not found
     assert note == "Why acceptance dropped is not known: query processing would load too many samples"

@@ -7,16 +7,18 @@ beside steps of another.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from draftboard.attribution import Explanation
+from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.vector import Labels, Vector, dropped, kept, value_of
-from draftboard.history import Change
+from draftboard.history import MOST_MODELS, SIX_HOURS, Change, explanations
 from draftboard.output import Progress
 from draftboard.prometheus import Client
-from draftboard.reading import Numbers, Reader, Recorded, kept_apart, other_models, plain_among, separated
+from draftboard.reading import Numbers, Past, Reader, Recorded, kept_apart, other_models, plain_among, separated
 from draftboard.report.classes import Figures, classes_of
 from draftboard.report.judge import engine_report, missing_of_dialect, missing_positions, model_report
 from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report
@@ -41,6 +43,11 @@ _OVERLAP = (
     "overlap. Ask over a shorter --range."
 )
 _NO_INTERVAL = f"{measured_speedup.title} has no 95 % interval: {{}}"
+_UNEXPLAINED = "Why acceptance dropped is not known: {}"
+_YOUNG = (
+    "Its series began {age:,.0f} s ago, and rates are means over {span}, as those of records: the load since then was "
+    "{times:.1f} times as high"
+)
 _APART = (
     "No record keeps the target labels that separate servers of one model ({}): they are reported apart here, while "
     "rules and dashboards add them up. `draftboard doctor --prometheus` prints the fix."
@@ -70,6 +77,7 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
         plain = plain_among(client, settings, at, since=at - span.seconds)
         answer = _Answer(
             *(settings, span.seconds, models, by_engine, queries.broken(), parts, changes),
+            lived=queries.lived(),
             steps=queries.steps(),
             classes=queries.classes(),
             plain=plain,
@@ -87,7 +95,7 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
                 f'"{dialect.name}", choose other names'
             )
         reports = {key: answer.model(key) for key in keys}
-        why, unexplained = queries.explanations((one.model, one.acceptance_change) for one in reports.values())
+        why, unexplained = explained(queries, ((one.model, one.acceptance_change) for one in reports.values()))
     return Report(
         schema_version=SCHEMA_VERSION,
         origin=Origin.PROMETHEUS,
@@ -125,6 +133,25 @@ def _check(reader: Reader, queries: Queries) -> None:
             )
 
 
+def explained(
+    queries: Queries, changes: Iterable[tuple[str, float | None]]
+) -> tuple[Mapping[Labels, Explanation], tuple[str, ...]]:
+    """Why figures changed in the last hours, of models whose acceptance dropped; what cannot be read is a note.
+
+    `changes`: names of models, and their acceptance / that of `rules.compare_with` ago. By the labels of a service or
+    of a way to draft.
+    """
+    settings, found = queries.settings, dict[Labels, Explanation]()
+    dropped = {model for model, change in changes if change is not None and change < settings.thresholds.drop}
+    past = Past.before(queries.at, SIX_HOURS, settings.rules.rate_window)
+    try:
+        for model in sorted(dropped)[:MOST_MODELS]:
+            found |= explanations(queries.client, settings, past, model)
+    except DraftboardError as error:
+        return found, (_UNEXPLAINED.format(error),)
+    return found, ()
+
+
 def _spelled(queries: Queries) -> Iterator[str]:
     """A note on labels that name one method in several ways."""
     names = queries.settings.labels
@@ -149,6 +176,7 @@ class _Answer:
     broken: Vector
     parts: Parts
     changes: Mapping[Labels, Change]
+    lived: Mapping[Labels, float]
     steps: Mapping[Labels, tuple[Stretch, ...]]
     classes: Mapping[Labels, tuple[Figures, Figures, Figures]]
     plain: Mapping[Labels, tuple[str, ...]]
@@ -171,11 +199,14 @@ class _Answer:
         )
         engines = tuple(self._engines(case.numbers, self.engines)) if self.engines else ()
         own = self.parts.get(key, ())
-        notes = (
+        notes: tuple[str, ...] = (
             (_NO_INTERVAL.format(why_not(self.parts, key, self.settings)),)
             if measured and case.numbers.value(speedup_low) is None
             else ()
         )
+        if age := self.lived.get(key):
+            span = Duration(round(self.seconds))
+            notes += (_YOUNG.format(age=age, span=span, times=self.seconds / age),)
         change = self.changes.get(kept(key, Level.SERVICE.labels(self.settings)))
         result = model_report(case, model, method, labels=labels, engines=engines, parts=own, notes=notes)
         return replace(

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from draftboard.attribution import Explanation
 from draftboard.catalogue import latency, probe
 from draftboard.catalogue.serving import GENERATION_TOKENS
 from draftboard.durations import Duration
@@ -17,12 +16,12 @@ from draftboard.expr.reads import exists
 from draftboard.expr.to_numbers import values_of
 from draftboard.expr.to_promql import promql_of
 from draftboard.expr.vector import Labels, Vector, kept
-from draftboard.history import MOST_MODELS, SIX_HOURS, Change, explanations, last_changes
+from draftboard.history import Change, last_changes
 from draftboard.intervals import LEAST, PARTS, Estimate
 from draftboard.output import Progress
 from draftboard.prometheus import Client, Series
 from draftboard.quantity import Setting
-from draftboard.reading import Past, drafting_of, of_model
+from draftboard.reading import drafting_of, of_model
 from draftboard.report.bound import LINE, bound
 from draftboard.report.classes import Figures
 from draftboard.report.measuring import BESIDE
@@ -69,7 +68,6 @@ _OF_INFO = ("method", "adaptive")
 _NUMBERS = {"position": re.compile("[0-9]{1,4}"), "le": re.compile(r"[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\+Inf")}
 """Labels that are computed with, as vLLM and Prometheus write them."""
 _UNREAD = "The last change is not known: {}"
-_UNEXPLAINED = "Why acceptance dropped is not known: {}"
 
 
 @dataclass(frozen=True)
@@ -99,24 +97,6 @@ class Queries:
             return last_changes(self.client, self.settings, self.model, self.at), ()
         except DraftboardError as error:
             return {}, (_UNREAD.format(error),)
-
-    def explanations(
-        self, changes: Iterable[tuple[str, float | None]]
-    ) -> tuple[Mapping[Labels, Explanation], tuple[str, ...]]:
-        """Why figures changed in the last hours, of models whose acceptance dropped; what cannot be read is a note.
-
-        `changes`: names of models, and their acceptance / that of `rules.compare_with` ago. By the labels of a service
-        or of a way to draft.
-        """
-        least, found = self.settings.thresholds.drop, dict[Labels, Explanation]()
-        dropped = {model for model, change in changes if change is not None and change < least}
-        past = Past.before(self.at, SIX_HOURS, self.settings.rules.rate_window)
-        try:
-            for model in sorted(dropped)[:MOST_MODELS]:
-                found |= explanations(self.client, self.settings, past, model)
-        except DraftboardError as error:
-            return found, (_UNEXPLAINED.format(error),)
-        return found, ()
 
     def parts(self) -> Parts:
         """What each model counted in parts of the span; none where those would be shorter than scrapes tell apart."""
@@ -167,6 +147,18 @@ class Queries:
             )
             for labels, of_model in found.items()
         }
+
+    def lived(self) -> Mapping[Labels, float]:
+        """Seconds that a model's oldest series counted, where it began within the span: increases are of that time."""
+        scrape = self.settings.rules.scrape_interval
+        stamps = over_level("min", Function("timestamp", Raw(GENERATION_TOKENS)))
+        first = f"min_over_time({promql_of(stamps, self._scope(Level.MODEL))}[{self.span}:{scrape}])"
+        # Prometheus extrapolates an increase by up to half an interval.
+        ages = {
+            frozenset(labels.items()): self.at - series.samples[0][1] + scrape.seconds / 2
+            for labels, series in self._known(self.client.query(first, self.at))
+        }
+        return {labels: age for labels, age in ages.items() if age < self.span.seconds - SCRAPES * scrape.seconds}
 
     def begins(self, signal: Signal, within: Duration) -> bool:
         """Whether a signal has no value that long before the end."""
