@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from draftboard.errors import DraftboardError
 from draftboard.evidence import SETTLES
+from draftboard.output import Table
 from draftboard.plan.basis import Term, cost_ratio, verify_inflation
-from draftboard.plan.lengths import DraftLengthPlan, plan_draft_length
+from draftboard.plan.lengths import DraftLengthPlan, Ends, plan_draft_length
 from draftboard.settings import Settings
+from support.known import known
 
 UNTIMED = hypothesis_settings(deadline=None)
 HIGH, MEDIUM, LOW = (0.90, 0.85, 0.78, 0.70), (0.80, 0.65, 0.50, 0.35), (0.40, 0.15, 0.05, 0.01)
@@ -69,15 +71,13 @@ def test_a_perfect_drafter_yields_k_plus_one_tokens_a_step() -> None:
     assert row.speedup == pytest.approx(3.571, abs=5e-4)
 
 
-def test_a_missing_cost_ratio_is_that_of_the_settings_and_noted_as_assumed() -> None:
+def test_a_missing_cost_ratio_is_assumed_and_the_note_names_what_outranks_it() -> None:
     assumed, measured = cost_ratio(SETTINGS, None), cost_ratio(SETTINGS, 0.1)
     assert (assumed.value, assumed.assumed) == (0.1, True)
     assert (measured.value, measured.assumed) == (0.1, False)
     inflation = verify_inflation(SETTINGS, None)
     notes = plan_draft_length(SETTINGS, assumed, inflation, alpha=0.7, longest=5).notes
     assert [note for note in notes if "assumed" in note] == [
-        "cost ratio = 0.1 is assumed (settings: draft_cost.default): measure yours.",
-        "verify inflation = 1 is assumed (settings: draft_cost.verify_inflation): measure yours.",
         (
             "Costs are assumed: k = 2 is best at the highest of them, k = 5 at the lowest. A measurement outranks this "
             "plan: the best k of `draftboard report` beside a baseline, or c and v of `draftboard calibrate`."
@@ -220,3 +220,29 @@ def test_a_longest_draft_out_of_range_is_an_error(longest: int) -> None:
 @pytest.mark.parametrize(("alpha", "times_faster", "gain"), [(0.75, 10, 2.18), (0.85, 6, 2.23), (0.60, 30, 2.03)])
 def test_published_candidates_at_four_drafted_tokens(alpha: float, times_faster: int, gain: float) -> None:
     assert by_alpha(alpha, 1 / times_faster).lengths[3].speedup == pytest.approx(gain, abs=5e-3)
+
+
+def test_every_figure_that_rests_on_assumed_costs_is_a_range() -> None:
+    settings = Settings()
+    costs = cost_ratio(settings, None, "eagle3"), verify_inflation(settings, None, "eagle3")
+    plan = plan_draft_length(settings, *costs, survival=HIGH, method="eagle3")
+    for row in (*plan.lengths, known(plan.following)):
+        ends = known(row.ends)
+        assert ends.speedup.low == pytest.approx(row.tokens_per_step / ends.step_cost.high)
+        assert ends.speedup.high == pytest.approx(row.tokens_per_step / ends.step_cost.low)
+        assert ends.break_even_acceptance.low == pytest.approx((ends.step_cost.low - 1) / row.k)
+    speedups, needs = (block for block in plan.blocks() if isinstance(block, Table))
+    for row_of, figures in ((speedups, 3), (needs, 3)):
+        for cells in row_of.rows:
+            assert [" to " in str(cell) for cell in cells[-figures:]] == [True] * figures
+
+
+def test_the_range_of_one_cost_is_the_number() -> None:
+    plan = plan_draft_length(Settings(), Term(0.1), Term(1.2), survival=HIGH)
+    tokens = (1.0, *(row.tokens_per_step for row in plan.lengths))
+    costs = ((1.0,), *((row.step_cost,) for row in plan.lengths))
+    for row in plan.lengths:
+        assert row.ends is None
+        for name, value in vars(Ends.of(row.k, tokens, costs)).items():
+            assert value is not None
+            assert [value.low, value.high] == pytest.approx([getattr(row, name)] * 2), name

@@ -8,9 +8,12 @@ from draftboard.evidence.law import inflation as inflation_at
 from draftboard.evidence.range import PLAIN_STEP
 from draftboard.plan.basis import Term, within
 
+Costs = tuple[float, ...]
+"""Of a step, in plain steps, in each case of what published measurements let one expect."""
 
-def ranges(tokens: Sequence[float], cost: Term, inflation: Term, method: str, batch: float) -> tuple[Range, ...] | None:
-    """Of the speedup at k = 1, 2, ..., if a step of k yields `tokens[k]`; None where both costs are known.
+
+def step_costs(longest: int, cost: Term, inflation: Term, method: str, batch: float) -> tuple[Costs, ...] | None:
+    """Of steps with k = 0, 1, ... drafted tokens; None where both costs are known.
 
     `batch`: requests that share a step. DraftboardError beyond the batches that were measured.
     """
@@ -24,16 +27,16 @@ def ranges(tokens: Sequence[float], cost: Term, inflation: Term, method: str, ba
         )
     cases = assumed(method).cases
 
-    def speedups(k: int) -> Range:
+    def costs(k: int) -> Costs:
         load = Load(batch=batch, drafted=k)
-        steps = [
+        steps = (
             (inflation_at(load, case.knee) if inflation.assumed else inflation.value)
             + (case.overhead * load.units(case.kind) if cost.assumed else cost.value * k)
             for case in cases
-        ]
-        return Range(tokens[k] / max(*steps, PLAIN_STEP), tokens[k] / max(min(steps), PLAIN_STEP))
+        )
+        return tuple(max(step, PLAIN_STEP) for step in steps)
 
-    return tuple(map(speedups, range(1, len(tokens))))
+    return ((PLAIN_STEP,) * len(cases), *map(costs, range(1, longest + 1)))
 
 
 def best(found: Sequence[Range], gain: float) -> int | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from draftboard import evidence
 from draftboard.output import Block, Described, Heading, Table, Text, columns
@@ -14,6 +15,38 @@ from draftboard.signals.verdicts import ASSUMED
 from draftboard.status import Status
 
 _OFF = "Leave speculation off: no k up to the longest planned is expected to be as fast as plain decoding."
+
+
+@dataclass(frozen=True)
+class Ends(Described):
+    """Figures of drafts of k tokens at the lowest and the highest of assumed costs."""
+
+    step_cost: evidence.Range
+    speedup: evidence.Range
+    gain: evidence.Range
+    needed_survival: evidence.Range
+    break_even_acceptance: evidence.Range
+    break_even_alpha: evidence.Range | None  # None where at one of them even a perfect drafter does not pay
+
+    @classmethod
+    def of(cls, k: int, tokens: Sequence[float], costs: Sequence[assumed.Costs]) -> Self:
+        """Of the tokens that steps of 0 to k drafted tokens yield, and their costs in each case."""
+        speedups = [[tokens[at] / cost for cost in costs[at]] for at in (k - 1, k)]
+        longer = [now - before for before, now in zip(costs[k - 1], costs[k], strict=True)]
+        alphas = [theory.break_even_alpha(k, 0, cost) for cost in costs[k]]
+        known = [alpha for alpha in alphas if alpha is not None]
+        return cls(
+            _range(costs[k]),
+            _range(speedups[1]),
+            _range([now - before for before, now in zip(*speedups, strict=True)]),
+            _range([more * before for more, before in zip(longer, speedups[0], strict=True)]),
+            _range([(cost - 1) / k for cost in costs[k]]),
+            _range(known) if len(known) == len(alphas) else None,
+        )
+
+
+def _range(each: Sequence[float]) -> evidence.Range:
+    return evidence.Range(min(each), max(each))
 
 
 @dataclass(frozen=True)
@@ -31,17 +64,25 @@ class Length(Described):
     break_even_acceptance: float  # accepted over drafted tokens; above 1 no drafter pays
     break_even_alpha: float | None  # None where even a perfect drafter does not pay
     extrapolated: bool  # true when its survival was never measured
-    range: evidence.Range | None = None  # of the speedup, where c or v is assumed; the other figures are at c and v
+    ends: Ends | None = None  # where c or v is assumed; the numbers are then at c and v of the settings alone
+
+    @property
+    def range(self) -> evidence.Range | None:
+        """Of the speedup, where costs are assumed."""
+        return self.ends.speedup if self.ends else None
 
     @property
     def at_least(self) -> float:
         """The speedup, or the low end of its range."""
         return self.range.low if self.range else self.speedup
 
-    @property
-    def speedup_in_words(self) -> str:
-        """The range, or the number."""
-        return str(self.range) if self.range else f"{self.speedup:.3f}"
+    def worded(self, figure: str, spec: str) -> str:
+        """A figure by its name: its range, or the number."""
+        known, ends = getattr(self, figure), getattr(self.ends, figure) if self.ends else None
+        if ends is None:
+            return "never" if known is None or self.ends else f"{known:{spec}}"
+        low, high = f"{ends.low:{spec}}", f"{ends.high:{spec}}"
+        return low if low == high else f"{low} to {high}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +103,18 @@ class DraftLengthPlan(Plan):
         speedups, needs = [], []
         for each in (*self.lengths, *((self.following,) if self.following else ())):
             mark = Text("extrapolated", Status.QUIET) if each.extrapolated else "best" if each == self.best else ""
-            figures = (f"{each.tokens_per_step:.3f}", f"{each.step_cost:.3f}", each.speedup_in_words)
-            speedups.append((str(each.k), mark, *figures, f"{each.gain:+.3f}"))
-            shares = (each.survival, each.needed_survival, each.break_even_acceptance)
-            alpha = "never" if each.break_even_alpha is None else f"{each.break_even_alpha:.3f}"
-            needs.append((str(each.k), f"{each.accepted:.3f}", *(f"{share:.1%}" for share in shares), alpha))
+            digits = 2 if each.ends else 3
+            figures = (each.worded(figure, f".{digits}f") for figure in ("step_cost", "speedup"))
+            tokens, gain = f"{each.tokens_per_step:.3f}", each.worded("gain", f"+.{digits}f")
+            speedups.append((str(each.k), mark, tokens, *figures, gain))
+            shares = (each.worded(figure, ".1%") for figure in ("needed_survival", "break_even_acceptance"))
+            alpha = each.worded("break_even_alpha", ".3f")
+            needs.append((str(each.k), f"{each.accepted:.3f}", f"{each.survival:.1%}", *shares, alpha))
         of_speedup = ("Tokens a step", "Step cost", "Speedup", "Gain over k-1")
         of_need = ("Accepted", "Survival", "Needed to pay", "Break-even A", "Break-even alpha")
         costs = f"c = {self.cost_ratio.value:g}, v = {self.verify_inflation.value:g}"
+        if self.lengths[0].ends:
+            costs = "assumed costs, from the lowest to the highest"
         return (
             Heading(f"Expected of drafts of k tokens: {costs}"),
             Table(columns("k", "", numbers=of_speedup), tuple(speedups)),
@@ -99,7 +144,7 @@ def plan_draft_length(
     extrapolates = survival is not None and len(planned) < longest
     shares = (*planned, *((theory.extrapolated_survival(planned),) if extrapolates else ()))
     tokens, speedups = theory.tokens_per_step_at(shares), theory.speedup_at(shares, c, v)
-    ranges = assumed.ranges(tokens, cost, inflation, method, batch)
+    costs = assumed.step_costs(len(shares), cost, inflation, method, batch)
     lengths = tuple(
         Length(
             *(k, share, tokens[k], tokens[k] - 1, theory.step_cost(k, c, v)),
@@ -109,16 +154,19 @@ def plan_draft_length(
             break_even_acceptance=theory.cost_per_drafted_token(k, c, v),
             break_even_alpha=theory.break_even_alpha(k, c, v),
             extrapolated=k > len(planned),
-            range=ranges[k - 1] if ranges else None,
+            ends=Ends.of(k, tokens, costs) if costs else None,
         )
         for k, share in enumerate(shares, 1)
     )
-    gain = settings.thresholds.gain
-    k = assumed.best(ranges[: len(planned)], gain) if ranges else theory.best_k(planned, c, v, gain)[0]
+    gain, ranges = settings.thresholds.gain, [each.range for each in lengths[: len(planned)] if each.range]
+    k = assumed.best(ranges, gain) if ranges else theory.best_k(planned, c, v, gain)[0]
     best, more = lengths[k - 1] if k else None, lengths[-1] if extrapolates else None
     verdict = _OFF if best is None else f"k = {best.k}: {_says(best, settings)}."
-    notes = (*_notes(best, more, len(planned), gain), *cost.note("cost ratio"), *inflation.note("verify inflation"))
-    notes += (assumed.rests_on(ranges[: len(planned)], gain),) if ranges and best else ()
+    notes = _notes(best, more, len(planned), gain)
+    if ranges and best:
+        notes += (assumed.rests_on(ranges, gain),)
+    else:
+        notes += (*cost.note("cost ratio"), *inflation.note("verify inflation"))
     if best and best.range and evidence.ruling(best.range) is evidence.Ruling.UNCLEAR:
         notes += (f"It depends on what a step costs: {evidence.SETTLES}.",)
     if v > 1:
@@ -144,7 +192,8 @@ def _says(best: Length, settings: Settings) -> str:
 def _notes(best: Length | None, more: Length | None, longest: int, gain: float) -> tuple[str, ...]:
     note = "Expected of speculative steps alone: only a baseline under the same load measures the real speedup."
     if more is not None:
-        test = f"p = {more.survival:.3f} against c * S({longest}) = {more.needed_survival:.3f}"
+        needed = more.worded("needed_survival", ".3f")
+        test = f"p = {more.survival:.3f} against {'' if more.ends else f'c * S({longest}) = '}{needed}"
         faster = more.at_least > (best.at_least * (1 + gain) if best else 1)
         turn = "may be faster still" if faster else "is not expected to be faster"
         return (
