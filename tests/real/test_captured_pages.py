@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,11 @@ START, STEP, MINUTES = 1_760_000_000, 15, 20
 COUNT = MINUTES * 60 // STEP
 END = START + (COUNT - 1) * STEP
 _Labels = frozenset[tuple[str, str]]
-_Page = dict[tuple[str, _Labels], tuple[float, bool]]
+_Series = tuple[str, _Labels]
+_Page = dict[_Series, tuple[float, bool]]
 """Values by series, and whether each is a counter's."""
+OF_RAY_ITSELF = re.compile("ray_(?!vllm_|serve_deployment_)")
+"""Two thirds of a page of Ray, which no signal reads."""
 PAST = {
     "llama.cpp": {
         "fresh": ("draft_model", "draft-model-idle", "draft-model-idle"),
@@ -87,20 +91,29 @@ ONE_WAY = {"llama.cpp": {"idle-plain": 0, "plain": 0, "drafts": 4}, "ray": {}}
 FAULTY = "stopped|unlisted"
 
 
+@cache
 def read(dialect: str, state: str) -> _Page:
     return {
         (one.name, frozenset(one.labels.items())): (one.value, family.type != "gauge")
         for family in text_string_to_metric_families(captured(dialect, state))
         for one in family.samples
+        if not OF_RAY_ITSELF.match(one.name)
     }
 
 
-def between(first: _Page, second: _Page, share: float) -> Iterator[tuple[str, _Labels, float]]:
+def between(first: _Page, second: _Page, share: float) -> Iterator[tuple[_Series, float]]:
     """What a page shows so far from one to the other: counters grow evenly, gauges change half-way."""
-    for (name, labels), (value, counts) in (second if share >= 0.5 else first).items():
-        start, _ = first.get((name, labels), (0.0, counts))
-        end, _ = second.get((name, labels), (start, counts))
-        yield name, labels, start + share * (end - start) if counts else value
+    for series, (value, counts) in (second if share >= 0.5 else first).items():
+        start, _ = first.get(series, (0.0, counts))
+        end, _ = second.get(series, (start, counts))
+        yield series, start + share * (end - start) if counts else value
+
+
+def stored(series: _Series, target: Mapping[str, str], model: str) -> str:
+    """A series of a page with the labels of its target, of that model."""
+    name, labels = series[0], dict(series[1])
+    own = {label: model if label == "model_name" else text for label, text in labels.items()}
+    return openmetrics.series(name, own | target)
 
 
 def recording(dialect: str, path: Path) -> Path:
@@ -110,16 +123,15 @@ def recording(dialect: str, path: Path) -> Path:
             job = f"engines-{model}" if router else "engines"
             target = {"job": job, "instance": router or place, "spec_method": method}
             first, second = (read(dialect, state) if state else {} for state in states)
+            # llama.cpp has no models: its name is a label of the target.
+            target |= {"model_name": model} if dialect == "llama.cpp" else {}
+            texts = {series: stored(series, target, model) for series in first | second}
             for step in range(COUNT):
                 share, at = step / (COUNT - 1), START + step * STEP
                 up = bool(second) or share < 0.5
-                for name, labels, value in between(first, second, share) if up else ():
-                    own = dict(labels)
-                    # llama.cpp has no models: its name is a label of the target.
-                    own |= {"model_name": model} if "model_name" in own or dialect == "llama.cpp" else {}
-                    text.write(f"{openmetrics.series(name, own | target)} {value!r} {at}\n")
-                target_own = target | ({"model_name": model} if dialect == "llama.cpp" else {})
-                text.write(f"{openmetrics.series('up', target_own)} {int(up)} {at}\n")
+                for series, value in between(first, second, share) if up else ():
+                    text.write(f"{texts[series]} {value!r} {at}\n")
+                text.write(f"{openmetrics.series('up', target)} {int(up)} {at}\n")
         text.write("# EOF\n")
     return path
 

@@ -76,6 +76,7 @@ from draftboard.signals.versus import (
     cost_of_tokens,
     intervals_apart,
     load_spread,
+    ranked_speedup,
     step_cost_by_batch,
 )
 
@@ -279,11 +280,11 @@ CASES = [
     | REST_ON_THEM
     | {best_k, cost_of_tokens, gpus_saved, money_saved, new_series}  # Counts know no series of a window.
 ]
-MADE_OF_VERDICTS = {advice, health, next_steps.next_step, *overview.MODELS.values()}
+COSTLY = {advice, health, next_steps.next_step, ranked_speedup, *overview.MODELS.values()}
 """From raw series, each takes Prometheus ten seconds of a processor or more."""
 PARAMETERS = [
     pytest.param(
-        signal, level, marks=[pytest.mark.long] * (signal in MADE_OF_VERDICTS), id=f"{signal.name}-{level.value}"
+        signal, level, marks=[pytest.mark.long] * (signal in COSTLY), id=f"{signal.name}-{level.value}"
     )
     for signal, level in CASES
 ]

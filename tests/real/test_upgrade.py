@@ -3,7 +3,7 @@
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,7 +11,6 @@ import pytest
 
 from conftest import program
 from draftboard import __version__
-from draftboard.build import render
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.doctor import examine_prometheus
 from draftboard.durations import Duration
@@ -21,7 +20,12 @@ from draftboard.settings import Settings
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.long]
 FORMER = Path(__file__).parent.parent / "data/former.rules.yaml"
-TODAY = {Path(path).name: text for path, text in render(Settings()).items() if path in {RECORDING, ALERTING}}
+
+
+@pytest.fixture(scope="module")
+def today(committed: Mapping[str, str]) -> Mapping[str, str]:
+    """The rule files of this build, by name."""
+    return {Path(path).name: committed[path] for path in (RECORDING, ALERTING)}
 
 
 @contextmanager
@@ -38,7 +42,7 @@ def found(client: Client) -> dict[str, str]:
     return {" ".join(one.what.split()[2:7]): one.what for one in findings if one.where == "rules"}
 
 
-def test_an_upgrade_is_checked_before_and_after(tmp_path: Path) -> None:
+def test_an_upgrade_is_checked_before_and_after(tmp_path: Path, today: Mapping[str, str]) -> None:
     shutil.copy(FORMER, tmp_path)
     with loading(tmp_path) as client:
         before = found(client)
@@ -50,7 +54,7 @@ def test_an_upgrade_is_checked_before_and_after(tmp_path: Path) -> None:
     assert "SpecDecodeDraftTooLong, model:vllm_slo_budget:ratio;" in left
     assert any("are not loaded" in what for what in before.values())
 
-    for name, text in TODAY.items():
+    for name, text in today.items():
         (tmp_path / name).write_text(text)
     with loading(tmp_path) as client:
         both = found(client)
@@ -73,8 +77,8 @@ def wait_for(client: Client, record: str) -> str:
     pytest.fail(f"never: {record}")
 
 
-def test_the_record_tells_the_release_that_wrote_a_file(tmp_path: Path) -> None:
-    for name, text in TODAY.items():
+def test_the_record_tells_the_release_that_wrote_a_file(tmp_path: Path, today: Mapping[str, str]) -> None:
+    for name, text in today.items():
         (tmp_path / name).write_text(text.replace(f'"release", "{__version__}"', '"release", "0.0.9"'))
         (tmp_path / name).write_text((tmp_path / name).read_text().replace("offset 1h", "offset 2h"))
     with loading(tmp_path) as client:

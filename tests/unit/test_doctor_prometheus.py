@@ -17,7 +17,6 @@ from draftboard.settings import Settings
 from support.loopback import Answer, answering, page
 
 SETTINGS = Settings()
-READERS = all_readers(SETTINGS)
 STATE = "model:vllm_spec_decode_state:enum_rate5m"
 SERVER = Server("a:8000 of job vllm", frozenset({speculation.DRAFTS.name}), method="eagle3")
 STORED = Stored((SERVER,), {}, frozenset({STATE}))
@@ -34,7 +33,7 @@ def every_rule() -> list[LoadedRule]:
 
 
 def of_rules(rules: list[LoadedRule] | None, stored: Stored = STORED) -> list[Finding]:
-    return list(prometheus.of_rules(rules, stored, SETTINGS, READERS))
+    return list(prometheus.of_rules(rules, stored, SETTINGS, all_readers(SETTINGS)))
 
 
 def of_scrapes(*targets: Target, stored: Stored = STORED) -> list[Finding]:
