@@ -1,7 +1,6 @@
 """A real Prometheus scrapes a pod as the Helm chart's PodMonitor says: the chart's rules find it by their labels."""
 
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from draftboard.prometheus import Client, Server
 from draftboard.settings import load
 from support import charts
 from support.loopback import answering, page
-from support.waiting import until
+from support.waiting import sampled
 
 pytestmark = pytest.mark.prometheus
 
@@ -66,8 +65,7 @@ def test_the_rules_find_what_the_monitor_scrapes_under_default_and_other_labels(
         ]
         settings = yaml.safe_dump({"scrape_configs": jobs})
         with Server(program("prometheus"), tmp_path, Duration(60), settings).running() as url, Client(url) as client:
-            until(lambda: len(client.query("up == 1", time.time())) == len(jobs), "both pods are scraped")
-            now = time.time()
+            now = sampled(client, f"count(up == 1) == {len(jobs)}")
             every = client.query(expression(default, RECORD), now)
             (second,) = client.query(expression(other, RECORD), now)
             configuration = client.query(serving.CACHE_CONFIG.name, now)

@@ -3,9 +3,6 @@
 import json
 import re
 import shlex
-import signal
-import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -35,6 +32,7 @@ from draftboard.signals.states import state
 from support.dialects import page_of
 from support.loopback import answering, page
 from support.rulefiles import series_in
+from support.waiting import evaluated, sampled
 
 pytestmark = pytest.mark.prometheus
 
@@ -47,7 +45,6 @@ GPU = "".join(
 )
 FAST = {"scrape_interval": "1s", "evaluation_interval": "1s", "window": "1m"}
 CLASSIC = "text/plain; version=0.0.4"
-POLLS, POLL_SECONDS = 3_000, 0.1
 Scraped = tuple[str, dict[str, str]]
 """A page, and the labels of its target."""
 
@@ -64,21 +61,15 @@ def scraping(
     folder.mkdir(exist_ok=True)
     with ExitStack() as stack:
         places = [stack.enter_context(answering(page(text, Content_Type=CLASSIC))) for text, _ in pages]
-        server = Server(program("prometheus"), folder, lookback=Duration(60))
-        process, url = server.start()
-        stack.callback(process.wait)
-        stack.callback(process.terminate)
-        (folder / "prometheus.yml").write_text(
-            configuration(folder, places, [own for _, own in pages], rules, **others)
-        )
-        process.send_signal(signal.SIGHUP)
-        client = stack.enter_context(Client(url))
+        content = configuration(folder, places, [own for _, own in pages], rules, **others)
+        server = Server(program("prometheus"), folder, Duration(60), content)
+        client = stack.enter_context(Client(stack.enter_context(server.running())))
         made = [f"count(up) == {len(pages)}"]
-        if rules:
-            made.append("fleet:draftboard_heartbeat:bool")
         if rules and any("vllm:" in text for text, _ in pages):
-            made.append(str(state.record_name(Level.MODEL, rules)))  # Of another group, whose turn comes later.
-        yield client, wait_for(client, process, " and on () ".join(made))
+            made.append(str(state.record_name(Level.MODEL, rules)))
+        now = sampled(client, " and on () ".join(made))
+        # Rules read rules of other groups, and the doctor what they record.
+        yield client, max([now, *(evaluated(client) for _ in range(2 if rules else 0))])
 
 
 def configuration(
@@ -101,18 +92,6 @@ def configuration(
             (folder / Path(path).name).write_text(files[path])
         document["rule_files"] = ["*.rules.yaml"]
     return yaml.safe_dump(document)
-
-
-def wait_for(client: Client, process: subprocess.Popen[bytes], expr: str) -> float:
-    """Until the expression holds twice, so that rules that read rules were evaluated; returns the time."""
-    seen = 0
-    for _ in range(POLLS):
-        seen += bool(client.query(expr, time.time()))
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(POLL_SECONDS)
-        if seen >= 2 / POLL_SECONDS:
-            return time.time()
-    pytest.fail(f"never: {expr}")
 
 
 def about(examination: Examination, words: str) -> Finding:

@@ -2,11 +2,11 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import httpx
 import pytest
@@ -15,6 +15,7 @@ from conftest import program
 from draftboard.lab.drill import Programs, Wiring, wired
 from draftboard.prometheus import Client
 from draftboard.settings import Settings
+from support.loopback import Answer, answering
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("drill")]
 
@@ -24,7 +25,6 @@ SCRAPE_INTERVAL = "5s"
 SILENT = "never answers"
 TIMED_OUT = "context deadline exceeded"
 CHUNK = b"# " + b"x" * 65_533 + b"\n"
-Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
 def _page(handler: BaseHTTPRequestHandler) -> None:
@@ -80,27 +80,6 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
 }
 
 
-@contextmanager
-def serving(answer: Answer) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            try:
-                answer(self)
-            except OSError:
-                """Prometheus closed the connection, as expected."""
-
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-
-
 @dataclass
 class Watched:
     """What Prometheus has said about a healthy server and hostile ones."""
@@ -130,8 +109,8 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         wiring = stack.enter_context(
             wired(settings, programs, tmp_path_factory.mktemp("hostile"), "http://127.0.0.1:9/")
         )
-        places = {name: stack.enter_context(serving(answer)) for name, (answer, _) in HOSTILE.items()}
-        places[SILENT] = stack.enter_context(serving(lambda _: _ended(ending)))
+        places = {name: stack.enter_context(answering(answer)) for name, (answer, _) in HOSTILE.items()}
+        places[SILENT] = stack.enter_context(answering(lambda _: _ended(ending)))
         stack.callback(ending.set)
         wiring.watch("hostile", [{"targets": [place], "labels": {"is": name}} for name, place in places.items()])
         wiring.start_prometheus()

@@ -1,8 +1,6 @@
 """Six jobs whose labels are those that people have: nothing is added up unasked, and each printed fix works."""
 
 import re
-import signal
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -35,6 +33,7 @@ from draftboard.signals.acceptance import acceptance
 from support.known import known
 from support.loopback import answering, page
 from support.replays import behind
+from support.waiting import sampled
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("labels_of_targets")]
 PAGE = load(Path(__file__).parent.parent / "data/v0.32.0-ngram-load.prom")
@@ -299,11 +298,8 @@ def test_the_relabelling_that_the_doctor_prints_keeps_servers_apart(examination:
         config = {"scrape_configs": [job | {"scrape_interval": "1s", "scrape_timeout": "1s"}]}
         server = Server(program("prometheus"), tmp_path, Duration(60), yaml.safe_dump(config))
         client = stack.enter_context(Client(stack.enter_context(server.running())))
-        for _ in range(600):
-            if client.query("count(vllm:num_requests_running) == 2", time.time()):
-                break
-            signal.sigtimedwait([], 0.1)
-        jobs = {row.labels["job"] for row in client.query("vllm:num_requests_running", time.time())}
-        again = examine_prometheus(client, Settings(), time.time())
+        now = sampled(client, "count(vllm:num_requests_running) == 2")
+        jobs = {row.labels["job"] for row in client.query("vllm:num_requests_running", now)}
+        again = examine_prometheus(client, Settings(), now)
     assert jobs == {"vllm-prod", "vllm-staging"}
     assert not [one for one in again.findings if "label env" in one.what]

@@ -3,9 +3,6 @@
 import json
 import re
 import shutil
-import socket
-import threading
-import time
 from collections.abc import Iterator
 
 import httpx
@@ -18,19 +15,13 @@ from draftboard.catalogue import CATALOGUE, Metric, Presence
 from draftboard.catalogue.around import RULES_MISSED
 from draftboard.durations import Duration
 from draftboard.prometheus import Server, start_alertmanager, stop
+from support.loopback import free_port
 from support.rulefiles import groups, nodes, rule_of
+from support.waiting import until
 
 pytestmark = pytest.mark.prometheus
 READ = [metric for metric in CATALOGUE if metric.presence in {Presence.OF_PROMETHEUS, Presence.OF_ALERTMANAGER}]
-PATIENCE, POLL = 300, 0.1
 ROUTES = {"route": {"receiver": "none"}, "receivers": [{"name": "none"}]}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +51,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Presence, s
 
 
 def until_it_says(url: str, text: str) -> str:
-    deadline = time.monotonic() + PATIENCE
-    while text not in (page := httpx.get(url).text):
-        assert time.monotonic() < deadline, f"{url} never said {text}"
-        threading.Event().wait(POLL)
-    return page
+    pages: list[str] = []
+
+    def says() -> bool:
+        pages.append(httpx.get(url).text)
+        return text in pages[-1]
+
+    until(says, f"{url} says {text}")
+    return pages[-1]
 
 
 @pytest.mark.parametrize("metric", READ, ids=lambda metric: metric.name)

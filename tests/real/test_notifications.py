@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import socket
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -30,6 +29,7 @@ from draftboard.lab.notified import Fired, Notification, sent
 from draftboard.prometheus import start_alertmanager, stop
 from draftboard.settings import Settings
 from support.hostile import ENCODABLE
+from support.loopback import free_port
 from support.mail import receiving_mail
 from support.waiting import until
 
@@ -136,8 +136,6 @@ Configured = Callable[..., Delivery]
 @contextmanager
 def _delivering(folder: Path, document: dict[str, Any], extra: str, pagerduty: bool) -> Iterator[Delivery]:
     inbox = Inbox()
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
     with Listener("127.0.0.1", 0, inbox) as server, answering([server]):
         url = f"http://127.0.0.1:{server.server_port}"
         secrets = {"slack_webhook_url": f"{url}/slack", "heartbeat_url": f"{url}/heartbeat"}
@@ -157,7 +155,7 @@ def _delivering(folder: Path, document: dict[str, Any], extra: str, pagerduty: b
         for name, text in texts.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text)
-        delivery = Delivery(folder, port, inbox)
+        delivery = Delivery(folder, free_port(), inbox)
         delivery.start()
         try:
             yield delivery
@@ -242,13 +240,14 @@ def test_300_servers_down_are_one_message_that_says_how_many_and_one_more_when_t
 def test_300_servers_down_that_are_an_outage_of_their_model_are_that_one_page(configured: Configured) -> None:
     delivery = configured()
     servers = [down(f"gpu-{number}:8000") for number in range(300)]
-    delivery.post(*servers, outage())
+    # What is judged while only some of these are known would be told: the cause comes first and ends last.
+    delivery.post(outage(), *servers)
     delivery.inbox.until_titles(1)
     other = another_model(delivery)
     assert delivery.inbox.titles == [OUTAGE, other]
     assert len(delivery.held_back()) == 300
 
-    delivery.post(*map(over, [outage(), *servers]))
+    delivery.post(*map(over, [*servers, outage()]))
     delivery.inbox.until_titles(3)
     third = another_model(delivery, "third")
     assert delivery.inbox.titles == [OUTAGE, other, OUTAGE_OVER, third]

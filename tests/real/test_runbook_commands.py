@@ -18,9 +18,9 @@ from draftboard.prometheus import start_alertmanager, stop
 from draftboard.settings.runbooks import Runbooks
 from support import shell as shells
 from support.composed import OWNER
+from support.loopback import free_port
 from support.runbooks import commands
 from support.shell import Shell, typed
-from support.vllm_server import free_port
 
 pytestmark = pytest.mark.prometheus
 

@@ -17,7 +17,7 @@ from draftboard.prometheus import Client, Server
 from draftboard.settings import Settings
 from support.hostile import ENCODABLE, escaped
 from support.loopback import answering, page
-from support.waiting import until
+from support.waiting import sampled
 
 pytestmark = pytest.mark.prometheus
 
@@ -52,7 +52,7 @@ def scraped(folder: Path, jobs: Sequence[dict[str, Any]]) -> Iterator[Client]:
     """A Prometheus that has scraped each job."""
     content = yaml.safe_dump({"global": {"scrape_interval": "1s"}, "scrape_configs": [*jobs]})
     with Server(program("prometheus"), folder, Duration(60), content).running() as url, Client(url) as client:
-        until(lambda: len(client.query("scrape_samples_scraped", time.time())) == len(jobs), "all are scraped")
+        sampled(client, f"count(scrape_samples_scraped) == {len(jobs)}")
         yield client
 
 

@@ -1,8 +1,5 @@
 """A real Prometheus finds simulated servers, scrapes them, and holds what pages of vLLM would have given it."""
 
-import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -15,11 +12,9 @@ from draftboard.lab.simulator.books import PAGE
 from draftboard.lab.simulator.fleet import targets
 from draftboard.lab.simulator.serve import serving
 from draftboard.prometheus import Client, Server
+from support.waiting import sampled
 
 pytestmark = pytest.mark.prometheus
-
-POLLS = 3_000
-POLL_SECONDS = 0.1
 
 
 def configuration(listed: str) -> str:
@@ -28,34 +23,16 @@ def configuration(listed: str) -> str:
     return yaml.safe_dump({"scrape_configs": [job]})
 
 
-def wait_for(client: Client, process: subprocess.Popen[bytes], expr: str) -> float:
-    """Until the expression holds for a series; returns the time at which it did."""
-    for _ in range(POLLS):
-        now = time.time()
-        if client.query(expr, now):
-            return now
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(POLL_SECONDS)
-    pytest.fail(f"never: {expr}")
-
-
 def test_prometheus_scrapes_a_fleet_that_it_discovers(tmp_path: Path) -> None:
-    server = Server(program("prometheus"), tmp_path, lookback=Duration(60))
     fleet = targets(find("baseline-vs-spec"), seed=1)
     with serving(fleet, "127.0.0.1", 0, speed=20) as places:
-        process, url = server.start()
-        try:
-            (tmp_path / "prometheus.yml").write_text(configuration(places[0]))
-            process.send_signal(signal.SIGHUP)
-            with Client(url) as client:
-                served = "count(up == 1 and on (instance) (sum by (instance) (vllm:request_success_total) > 0)) == 2"
-                now = wait_for(client, process, served)
-                up = client.query("up", now)
-                stored = {series.labels["__name__"] for series in client.query('{job="vllm"}', now)}
-                bounds = client.query('vllm:inter_token_latency_seconds_bucket{le="1.0", spec_method="eagle3"}', now)
-        finally:
-            process.terminate()
-            process.wait()
+        server = Server(program("prometheus"), tmp_path, Duration(60), configuration(places[0]))
+        with server.running() as url, Client(url) as client:
+            served = "count(up == 1 and on (instance) (sum by (instance) (vllm:request_success_total) > 0)) == 2"
+            now = sampled(client, served)
+            up = client.query("up", now)
+            stored = {series.labels["__name__"] for series in client.query('{job="vllm"}', now)}
+            bounds = client.query('vllm:inter_token_latency_seconds_bucket{le="1.0", spec_method="eagle3"}', now)
     assert {(series.labels["spec_method"], series.labels["variant"], series.samples[0][1]) for series in up} == {
         ("eagle3", "speculative", 1.0),
         ("none", "plain", 1.0),

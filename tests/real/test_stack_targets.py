@@ -2,9 +2,7 @@
 
 import os
 import shutil
-import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -16,10 +14,10 @@ from draftboard.lab.simulator.fleet import targets
 from draftboard.lab.simulator.serve import serving
 from draftboard.prometheus import Client, Server
 from draftboard.prometheus.client import Series
+from support.waiting import sampled
 
 pytestmark = pytest.mark.prometheus
 
-POLLS, POLL_SECONDS = 3_000, 0.1
 DEPLOY = ROOT / "deploy"
 FREQUENT = 'global: {scrape_interval: 1s}\nscrape_config_files: ["scrape/*.yaml"]\n'
 
@@ -62,32 +60,16 @@ def test_the_whole_configuration_is_accepted_for_every_profile(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def scraped(client: Client, process: subprocess.Popen[bytes], count: int) -> list[Series]:
-    """The targets, once the first scrape of each has ended."""
-    for _ in range(POLLS):
-        if len(found := client.query("up", time.time())) == count:
-            return found
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(POLL_SECONDS)
-    pytest.fail("nothing is ever scraped")
-
-
-def seen(folder: Path, count: int) -> list[Series]:
-    """What a real Prometheus that reads the script's word has scraped."""
-    process, url = Server(program("prometheus"), folder, lookback=Duration(60)).start()
-    try:
-        (folder / "prometheus.yml").write_text(FREQUENT)
-        process.send_signal(signal.SIGHUP)
-        with Client(url) as client:
-            return scraped(client, process, count)
-    finally:
-        process.terminate()
-        process.wait()
+def seen(folder: Path, expected: str) -> list[Series]:
+    """What a real Prometheus that reads the script's word has scraped, once an expression has a sample."""
+    server = Server(program("prometheus"), folder, Duration(60), FREQUENT)
+    with server.running() as url, Client(url) as client:
+        return client.query("up", sampled(client, expected))
 
 
 def test_a_server_that_does_not_run_is_a_target_that_is_down(tmp_path: Path) -> None:
     written(tmp_path, "monitoring", "127.0.0.1:1")  # where nobody listens
-    [target] = seen(tmp_path, count=1)
+    [target] = seen(tmp_path, "up == 0")
     assert target.samples[0][1] == 0
     assert target.labels == {
         "__name__": "up",
@@ -103,7 +85,7 @@ def test_the_simulators_servers_are_found_with_their_labels_and_belong_to_the_jo
         written(tmp_path, "demo")
         file = tmp_path / "scrape/stack.yaml"
         file.write_text(file.read_text().replace("simulator:8000", places[0]))  # a name that only the stack knows
-        found = seen(tmp_path, count=2)
+        found = seen(tmp_path, "count(up == 1) == 2")
     assert {(series.labels["job"], series.labels["spec_method"], series.samples[0][1]) for series in found} == {
         ("vllm", "eagle3", 1.0),
         ("vllm", "none", 1.0),

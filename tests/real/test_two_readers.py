@@ -283,9 +283,7 @@ CASES = [
 COSTLY = {advice, health, next_steps.next_step, ranked_speedup, *overview.MODELS.values()}
 """From raw series, each takes Prometheus ten seconds of a processor or more."""
 PARAMETERS = [
-    pytest.param(
-        signal, level, marks=[pytest.mark.long] * (signal in COSTLY), id=f"{signal.name}-{level.value}"
-    )
+    pytest.param(signal, level, marks=[pytest.mark.long] * (signal in COSTLY), id=f"{signal.name}-{level.value}")
     for signal, level in CASES
 ]
 

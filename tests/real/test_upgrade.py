@@ -1,7 +1,6 @@
 """From the rules of a former build to today's: the doctor names what is stale, missing and left over, then nothing."""
 
 import shutil
-import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from draftboard.durations import Duration
 from draftboard.prometheus import Client, Server
 from draftboard.rules import RELEASES
 from draftboard.settings import Settings
+from support.waiting import sampled
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.long]
 FORMER = Path(__file__).parent.parent / "data/former.rules.yaml"
@@ -63,18 +63,15 @@ def test_an_upgrade_is_checked_before_and_after(tmp_path: Path, today: Mapping[s
     (tmp_path / FORMER.name).unlink()
     with loading(tmp_path) as client:
         after = found(client)
-        releases = [wait_for(client, record) for record in RELEASES.values()]
+        releases = [release_in(client, record) for record in RELEASES.values()]
     assert after == {}
     assert releases == [__version__, __version__]
 
 
-def wait_for(client: Client, record: str) -> str:
+def release_in(client: Client, record: str) -> str:
     """The release that a record names, once it is evaluated."""
-    for _ in range(1200):
-        if rows := client.query(record, time.time()):
-            return rows[0].labels["release"]
-        signal.sigtimedwait([], 0.1)
-    pytest.fail(f"never: {record}")
+    (row,) = client.query(record, sampled(client, record))
+    return row.labels["release"]
 
 
 def test_the_record_tells_the_release_that_wrote_a_file(tmp_path: Path, today: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ import httpx
 from conftest import ROOT
 from stack.engine import PROJECTS, SECONDS, Engine
 from stack.stand_ins import images
-from support.vllm_server import free_port
+from support.loopback import free_port
 from support.waiting import until
 
 # The variable of the published port of each service.

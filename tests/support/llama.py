@@ -20,8 +20,8 @@ from draftboard.build.files import ALERTING, RECORDING
 from draftboard.prometheus import Client, Server
 from draftboard.prometheus.process import stop
 from draftboard.settings import Settings
+from support.loopback import free_port
 from support.scraped import Scraper
-from support.vllm_server import free_port
 from support.waiting import until
 
 LLAMA = ROOT / ".llama"

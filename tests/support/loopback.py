@@ -1,5 +1,6 @@
 """A server on loopback that answers a request in whatever way a test says."""
 
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -21,6 +22,14 @@ def page(text: str | bytes, status: int = 200, **headers: str) -> Answer:
         request.wfile.write(content)
 
     return answer
+
+
+def free_port() -> int:
+    """One that nobody listens on now."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
 
 
 @contextmanager

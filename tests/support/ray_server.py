@@ -17,7 +17,7 @@ import pytest
 
 from conftest import ROOT
 from draftboard.prometheus.process import stop
-from support.vllm_server import free_port
+from support.loopback import free_port
 from support.waiting import until
 
 PYTHON = ROOT / ".venv-vllm/bin/python"

@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import httpx
 
 from conftest import program
 from draftboard.prometheus import Program, stop
+from support.loopback import free_port
 
 SERVES = re.compile(r"started server at (http://[\d.:]+)")
 STORES, COPIES = 3, 2
@@ -60,7 +60,7 @@ def storing(folder: Path, built: Path | None, scrape: str) -> Iterator[Store]:
             process, address = run("victoria-metrics", f"-storageDataPath={folder / 'data'}", KEPT, dedup, *FRESH)
             yield Store(address, address, {address: process})
             return
-        holders, places = {}, [(_free_port(), _free_port()) for _ in range(STORES)]
+        holders, places = {}, [(free_port(), free_port()) for _ in range(STORES)]
         for number, (into, out) in enumerate(places):
             listen = f"-vminsertAddr=127.0.0.1:{into}", f"-vmselectAddr=127.0.0.1:{out}"
             process, address = run("vmstorage", f"-storageDataPath={folder / f'data{number}'}", *listen, KEPT, dedup)
@@ -80,9 +80,3 @@ def cluster() -> Path | None:
 
 def _nodes(ports: Sequence[int]) -> str:
     return "-storageNode=" + ",".join(f"127.0.0.1:{port}" for port in ports)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -18,6 +17,7 @@ from draftboard.catalogue.serving import GENERATION_TOKENS
 from draftboard.catalogue.speculation import DRAFT_TOKENS
 from draftboard.reading import lifetime, read
 from draftboard.settings import Settings
+from support.loopback import free_port
 from support.vllm_log import Line, lines
 
 MODEL = "tiny"
@@ -175,14 +175,6 @@ def serving(
         yield server
     finally:
         _stop(process)
-
-
-def free_port() -> int:
-    """One that nobody listens on now."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 def _healthy(url: str) -> bool:

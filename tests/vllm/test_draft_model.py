@@ -18,10 +18,11 @@ from draftboard.signals.drafting import configured_k, lowest_k
 from draftboard.signals.gains import best_k, speedup_at
 from draftboard.signals.verdicts import VERDICT, verdict
 from support.known import known
+from support.loopback import free_port
 from support.measured import Measure
 from support.scraped import Scraper, scraping
 from support.vllm_interval import Interval, assert_counts, assert_possible, interval, of_pages
-from support.vllm_server import PER_REQUEST, Start, free_port
+from support.vllm_server import PER_REQUEST, Start
 from support.vllm_traffic import REQUESTS, send
 
 pytestmark = pytest.mark.vllm

@@ -14,8 +14,9 @@ from draftboard.reading import Page, read
 from draftboard.settings import Settings, load
 from draftboard.signals.responses import GENERATING
 from support.hung import ROUTES, ask, healthy, stopped
+from support.loopback import free_port
 from support.scraped import Scraper, scraping
-from support.vllm_server import SPECULATION, Start, Vllm, free_port
+from support.vllm_server import SPECULATION, Start, Vllm
 
 pytestmark = pytest.mark.vllm
 

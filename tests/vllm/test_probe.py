@@ -17,7 +17,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from conftest import ROOT, Tell
 from draftboard.catalogue.probe import RUNS
-from support.vllm_server import KEY, MODEL, SPECULATION, K, Start, Vllm, free_port
+from support.loopback import free_port
+from support.vllm_server import KEY, MODEL, SPECULATION, K, Start, Vllm
 from support.vllm_traffic import PROMPTS, REQUESTS, TOKENS, send
 
 pytestmark = pytest.mark.vllm
