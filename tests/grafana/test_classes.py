@@ -10,6 +10,7 @@ from draftboard.build import render
 from draftboard.prometheus import Server
 from draftboard.settings import Settings
 from grafana.past import BUILD, Past
+from grafana.reading import lines
 from grafana.views import WIDTHS, View, show
 from support.classed import ACCEPTED, END, recording
 
@@ -43,3 +44,6 @@ def test_the_depth_page_shows_the_acceptance_of_each_class(past: Past) -> None:
         name: f"{tokens / 4000:.1%}" for name, tokens in ACCEPTED.items()
     }
     assert table["drawn"]["clipped"] == []
+    (overall,) = (panel for panel in view.panels if panel["title"] == "Draft acceptance")
+    (line,) = lines(overall)
+    assert line["values"][-1]["raw"] == pytest.approx(sum(ACCEPTED.values()) / 16000)

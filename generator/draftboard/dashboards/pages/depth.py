@@ -55,7 +55,7 @@ PAGE = Page(
                 "lens counts them.",
                 action="Where a class loses, serve it without speculation or with a shorter K.",
             ),
-            *trends(classes.lens_coverage, classes.class_acceptance),
+            *trends(acceptance.acceptance, classes.class_acceptance, classes.lens_coverage, width=8),
             collapsed=True,
         ),
         row(
