@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,17 @@ from draftboard.alerts import ALERTS
 from draftboard.catalogue.dialects import DIALECTS
 from draftboard.errors import DraftboardError
 from draftboard.explain import Explanation, document, explain, of_reading
+from draftboard.explain.explaining import _explained as explained_of
 from draftboard.explain.explanation import Step
-from draftboard.expr.nodes import Number, constant, first_of
+from draftboard.explain.values import FromCounts
+from draftboard.expr.nodes import Expr, Number, constant, first_of
+from draftboard.expr.vector import Vector
 from draftboard.output import as_markdown
 from draftboard.quantity import Setting
 from draftboard.reading import Lifetime, Pages
 from draftboard.report import read, report
 from draftboard.settings import Settings
-from draftboard.signals import ALL, traffic
+from draftboard.signals import ALL, Level, traffic
 from support.command_line import run
 
 GIVEN = Settings.model_validate({"draft_cost": {"default": 0.1}})
@@ -182,3 +186,30 @@ def test_nodes_are_compared_by_value_and_printed_as_they_are_written() -> None:
 def test_the_schema_version_is_in_the_json(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run("explain", "acceptance", "--json", capsys=capsys)
     assert json.loads(out)["schema_version"] == Explanation.schema_version
+
+
+def test_series_without_a_label_are_explained_apart_from_those_with_it() -> None:
+    page = read(Lifetime(LOADED), GIVEN, "ngram")
+    several = [
+        replace(tally, counted={series: value * factor for series, value in tally.counted.items()}, model=model)
+        for tally in page.grown.tallies
+        for model, factor in (("labelled", 1.0), ("unlabelled", 3.0))
+    ]
+    reading = replace(page, grown=replace(page.grown, tallies=tuple(several)))
+    labels = {
+        "labelled": frozenset({("variant", "b"), ("model_name", "m")}),
+        "unlabelled": frozenset({("model_name", "m")}),
+    }
+
+    class Mixed(FromCounts):
+        def of(self, expression: Expr, level: Level) -> Vector:
+            found = super().of(expression, level)
+            return {labels[dict(own)["model_name"]]: value for own, value in found.items() if "model_name" in dict(own)}
+
+    def drafts(*only: tuple[str, str]) -> list[float | None]:
+        values = Mixed(reading.counts)
+        return [one.drafts for one in explained_of("drafts", GIVEN, values, depth=0, only=frozenset(only)).series]
+
+    one, three = sorted(number or 0 for number in drafts())
+    assert three == pytest.approx(3 * one)
+    assert drafts(("variant", "b")) == [pytest.approx(one)]

@@ -1,7 +1,7 @@
 """The explanation of a signal, record or alert from live values."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from draftboard.alerts import Alert
@@ -17,7 +17,7 @@ from draftboard.expr.nodes import Expr, InWindow, over_level
 from draftboard.expr.reads import exists, leaves_of, operands, settings_in
 from draftboard.expr.resolve import alternatives, matcher, metric_of
 from draftboard.expr.to_promql import definition, promql_of
-from draftboard.expr.vector import Labels, Vector, dropped, kept
+from draftboard.expr.vector import Labels, Vector, kept
 from draftboard.prometheus import Client
 from draftboard.quantity import Quantity, number_text, span_text
 from draftboard.reading import Recorded
@@ -106,7 +106,7 @@ def _keys(subject: Subject, settings: Settings, values: Values, only: Labels) ->
     for source in (subject.signal, *(key for key in _KEYS if subject.level in key.levels)):
         vector = values.of(source, subject.level)
         seen |= frozenset[tuple[str, str]]().union(*(kept(labels, names) for labels in vector))
-        keys = {kept(labels, names) for labels in _agreeing(vector, only)}
+        keys = {kept(labels, names) for labels in _agreeing(vector, dict(only))}
         if keys and only <= seen:
             return sorted(keys, key=sorted)
     if seen:
@@ -123,13 +123,13 @@ def _require_known(only: Labels, seen: Labels) -> None:
         raise DraftboardError(f"--label {what}")
 
 
-def _agreeing(vector: Vector, key: Labels) -> Vector:
-    """The elements that carry no other value of any label of the key."""
-    wanted = dict(key)
+def _agreeing(vector: Vector, wanted: Mapping[str, str]) -> Vector:
+    """The elements with these labels, as far as any element carries them; a label that is not there is empty."""
+    carried = {name for labels in vector for name, _ in labels} & wanted.keys()
     return {
         labels: value
         for labels, value in vector.items()
-        if all(wanted.get(name, text) == text for name, text in labels)
+        if all(dict(labels).get(name, "") == wanted[name] for name in carried)
     }
 
 
@@ -152,10 +152,15 @@ class _Explaining:
             steps = (self._alert(self.subject.alert, scope), *(_deeper(step) for step in steps))
         return Series(dict(sorted(self.key)), sum(drafts.values()) if drafts else None, steps)
 
+    @property
+    def _wanted(self) -> dict[str, str]:
+        """With the labels that the series does not have: others that have them are other series."""
+        return dict.fromkeys(self.subject.level.labels(self.settings), "") | dict(self.key)
+
     def _of(self, signal: Signal, level: Level) -> Vector:
         place = (signal.name, level)
         if place not in self._known:
-            self._known[place] = _agreeing(self.values.of(signal, level), self.key)
+            self._known[place] = _agreeing(self.values.of(signal, level), self._wanted)
         return self._known[place]
 
     def _shown(self, signal: Signal, scope: Scope) -> str:
@@ -205,7 +210,7 @@ class _Explaining:
 
     def _alert(self, alert: Alert, scope: Scope) -> Step:
         condition = alert.watched_condition(self.settings)
-        held = _agreeing(self.values.of(condition, scope.level), self.key)
+        held = _agreeing(self.values.of(condition, scope.level), self._wanted)
         pending = alert.policy(self.settings).pending_period
         return Step(
             name=alert.name,
@@ -234,9 +239,10 @@ class _Explaining:
         )
         summed = over_level("sum", each)
         # Series that are selected by a label carry another value of it than what is explained.
-        key = dropped(self.key, {match.label for match in matchers})
+        selected = {match.label for match in matchers}
+        wanted = {label: text for label, text in self._wanted.items() if label not in selected}
         counted = self.values.of(InWindow(summed) if is_counter else summed, scope.level) if spelling else {}
-        values = _agreeing(counted, key)
+        values = _agreeing(counted, wanted)
         chosen = ", ".join(match.text for match in matchers)
         name = (spelling.name if spelling else metric.name) + (f"{{{chosen}}}" if chosen else "")
         return Metric(name, metric.meaning, sum(values.values()) if values else None, is_counter)
@@ -261,7 +267,7 @@ class _Explaining:
             if decided:
                 yield Row(code, None, "")
                 continue
-            decided = bool(_agreeing(self.values.of(row.like, there.level), self.key))
+            decided = bool(_agreeing(self.values.of(row.like, there.level), self._wanted))
             yield Row(code, decided, in_words(row.like, there, self._shown))
 
 
