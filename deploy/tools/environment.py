@@ -1,14 +1,18 @@
-"""Checks of the variables of deploy/.env, before anything starts: what the containers would only tell in their logs.
+"""Checks of deploy/.env and of the host, before anything starts: what containers would only tell in their logs.
 
 Python's standard library is enough.
 """
 
 import ipaddress
 import json
+import os
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 DEPLOY = Path(__file__).parent.parent
 PORTS = ("VLLM_PORT", "BASELINE_PORT", "GRAFANA_PORT", "PROMETHEUS_PORT")
@@ -30,6 +34,8 @@ FORMATS = {
     "SPEC_METHOD": (r"[A-Za-z0-9._:-]+", "a label: letters, digits and . _ : -"),
     "HOST_LABEL": (r"[A-Za-z0-9._:-]+", "a label: letters, digits and . _ : -"),
 }
+# What the driver of NVIDIA adds to a host, and what WSL has in its place.
+GPU_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
 PROFILES = ("gpu", "demo", "monitoring", "baseline", "load", "exporters", "scale")
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400}
 DAY = UNITS["d"]
@@ -90,6 +96,39 @@ def check_gpus(found: Mapping[str, str], profiles: set[str]) -> None:
         if shared := sorted(used.keys() & {*numbers}):
             raise StackError(f"{name} and {used[shared[0]]} both name GPU {shared[0]}: two vLLM servers would share it")
         used |= dict.fromkeys(numbers, name)
+
+
+def reserves_gpu(service: Mapping[str, Any]) -> bool:
+    """A service of Compose's configuration that starts only on a host with a GPU."""
+    reserved = service.get("deploy", {}).get("resources", {}).get("reservations", {}).get("devices", ())
+    return any("gpu" in device.get("capabilities", ()) for device in reserved)
+
+
+def check_devices(services: Mapping[str, Any]) -> None:
+    """A GPU for services that reserve one, before gigabytes of images are pulled; of another host nothing is known."""
+    names = ", ".join(name for name, service in services.items() if reserves_gpu(service))
+    if not names or not is_local():
+        return
+    if not any(device.exists() for device in GPU_DEVICES):
+        raise StackError(
+            f"no NVIDIA GPU on this host, which the profile needs for {names}: nvidia-smi says whether a driver runs. "
+            "Without one, run make up-demo, or set COMPOSE_PROFILES=monitoring and VLLM_TARGET in deploy/.env"
+        )
+    known = subprocess.run(["docker", "info"], capture_output=True, text=True, check=False).stdout
+    if "nvidia" not in known and shutil.which("nvidia-container-runtime-hook") is None:
+        raise StackError(
+            f"Docker cannot give a GPU to {names}: install the NVIDIA Container Toolkit, or run make up-demo: "
+            "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html"
+        )
+
+
+def is_local() -> bool:
+    """Whether the containers run on this host."""
+    inspected = ["docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"]
+    host = (
+        os.environ.get("DOCKER_HOST") or subprocess.run(inspected, capture_output=True, text=True, check=False).stdout
+    )
+    return host.strip().startswith("unix:")
 
 
 def check_speculation(found: Mapping[str, str]) -> None:

@@ -10,6 +10,7 @@ Exit status: 0 success; 2 something to correct first (one line on stderr); else 
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -19,7 +20,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from environment import DEPLOY, StackError, check_variables, days_read, value_of, warn_of_retention
+from environment import DEPLOY, StackError, check_devices, check_variables, days_read, value_of, warn_of_retention
 
 PROJECT, DEMO_PROJECT = "draftboard", "draftboard-demo"
 DEMO = {"COMPOSE_PROFILES": "demo", "BUILD_FOLDER": ".."}
@@ -94,10 +95,11 @@ class Stack:
 
     def up(self, *words: str) -> None:
         """Start what the profiles name, remove what they named before, and have changed files read."""
-        started = set(self.run("config", "--services", read=True).split())
+        started = json.loads(self.run("config", "--format", "json", read=True))["services"]
+        check_devices(started)
         there = set(self.run("ps", "--all", "--services", read=True, COMPOSE_PROFILES="*").split())
         # First, because services of two profiles may publish the same port.
-        if unused := sorted(there - started):
+        if unused := sorted(there - started.keys()):
             self.run("rm", "--stop", "--force", *unused, COMPOSE_PROFILES="*")
         before = self.containers()
         try:
