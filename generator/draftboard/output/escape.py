@@ -10,7 +10,7 @@ from json import dumps
 UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
 """Stands for each character that ends a line, moves a cursor, changes the direction of reading, or is invisible."""
 _JOINER = "\N{WORD JOINER}"
-# What Unicode draws as nothing, though it counts as printable: fillers, blanks, and selectors that can spell out a text.
+# Drawn as nothing, though Unicode counts them as printable: fillers, blanks, and selectors, which can spell out a text.
 _DRAWN_AS_NOTHING = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
