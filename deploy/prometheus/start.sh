@@ -103,10 +103,12 @@ write() { # Prometheus reads *.yaml, and must not read half of it
 # they stay in memory for up to three hours. Where there are more than one for BYTES_PER_SERIES of memory, about three times
 # what a series and its share of the rules take, the server behind most of them is cut off: scraped no more for three hours.
 # Only one that churns is: it is behind ten times as many series as its page ever had at once, and more than two scrapes of
-# the last half hour added some. A fleet that starts, a crash loop and a failing page do not: their series are the same.
+# the last half hour added some, this start's alone, as a restart gives all a new chance. A fleet that starts, a crash loop
+# and a failing page do not: their series are the same.
 NOWHERE=new-series-beyond-the-budget.invalid:80
 CUT=
 AWAY=10800
+STARTED=$(date +%s)
 answers() { # PromQL: one value or none
     promtool query instant http://127.0.0.1:9090 "$1" | grep -q '=>'
 }
@@ -121,11 +123,13 @@ in_memory() { # The number of series, then servers with theirs, most first. Quot
 churning() { # standard input: in_memory
     read -r all || return 0
     answers "go_gc_gomemlimit_bytes{job='prometheus'} < $all * $BYTES_PER_SERIES" || return 0
+    lately=$(($(date +%s) - STARTED + 1))
+    [ "$lately" -lt 1800 ] || lately=1800
     while read -r server series && [ $((series * 20)) -gt "$all" ]; do
         ! printf '%s\n' "$server" | grep -Eqx "${CUT:-}" || continue
         of="{instance='$server'}"
         answers "vector($series) > 10 * max(max_over_time(scrape_samples_post_metric_relabeling${of}[3h]))
-            and on () max(sum_over_time(scrape_series_added${of}[30m]) - 2 * max_over_time(scrape_series_added${of}[30m])) > 0" ||
+            and on () max(sum_over_time(scrape_series_added${of}[${lately}s]) - 2 * max_over_time(scrape_series_added${of}[${lately}s])) > 0" ||
             continue
         echo "$server"
         return 0

@@ -1,6 +1,7 @@
 """The start scripts of the stack's containers, run by a shell with a program in place of vLLM."""
 
 import os
+import re
 import shlex
 import stat
 import subprocess
@@ -302,7 +303,8 @@ def guarded(
     rounds, process = folder / "rounds", folder / "process"
     # It ends after ten rounds, too.
     ends = f"[ $(wc -l <{rounds}) -lt 10 ] || kill -HUP $(cat {process})"
-    program(folder / "sleep", f"echo >>{rounds}", ends)
+    waits = f"while [ -e {folder}/last ] && kill -0 $(cat {process}); do :; done"
+    program(folder / "sleep", f"echo >>{rounds}", ends, waits)
     head = HEAD.format(all=100, server=SERVER, series=series).replace("\n", "")
     program(folder / "wget", f"cat <<'END'\n{head}\nEND")
     program(folder / "date", clock)
@@ -328,7 +330,10 @@ def test_a_server_that_fills_the_memory_with_series_is_scraped_no_more(folder: P
     assert done.returncode == 0
     assert f"{SERVER} fills the memory with new series" in done.stderr
     assert cut_off(folder) == {"[[]2001:db8::5[]]:8000"}
-    assert "forged" not in (folder / "asked").read_text()
+    asked = (folder / "asked").read_text()
+    assert "forged" not in asked
+    # What it added before a restart has been given a new chance.
+    assert {*re.findall(r"scrape_series_added\S+\[(\w+)\]", asked)} == {"1s"}
 
 
 @pytest.mark.parametrize(("series", "answers"), [(50, "go_gc*"), (50, "vector*"), (5, "*")])
@@ -341,7 +346,8 @@ def test_none_is_cut_off_that_does_not_churn_or_is_small_and_none_where_memory_i
 
 
 def test_who_was_cut_off_is_scraped_again_when_its_series_have_left_the_memory(folder: Path) -> None:
-    done = guarded(folder, clock=f"[ -e {folder}/later ] && echo 10800 || echo 0; touch {folder}/later", reads=2)
+    later = f'grep -qs "regex: \'\\[" {folder}/stack.yaml'  # Three hours pass once it is cut off.
+    done = guarded(folder, clock=f"{later} && echo 10800 && touch {folder}/last || echo 0", reads=2)
     assert done.stderr.splitlines()[1:] == ["start.sh: servers that were cut off are scraped again"]
     assert cut_off(folder) == {""}
 

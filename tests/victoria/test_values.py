@@ -1,6 +1,7 @@
 """What VictoriaMetrics makes of our rules and panels, against Prometheus, on the same samples of a written past."""
 
 import math
+import re
 import statistics
 import time
 from collections.abc import Iterator
@@ -32,8 +33,8 @@ but reads the sample before it: in the first window of a counter the two differ 
 GAP = "a written past has no stale markers: VictoriaMetrics carries a record across one evaluation without a sample"
 UNLIKE = {
     "model:vllm_measured_speedup:ratio_rate5m": GAP,
-    "model:vllm_measured_speedup:uncertainty_rate5m": f"of the measured speedup, one reading more: {GAP}",
     "model:vllm_spec_decode_verdict:enum_rate5m": f"of the measured speedup: {GAP}",
+    "model:vllm_spec_decode_advice:enum_rate5m": f"of the measured speedup: {GAP}",
     "model:vllm_requests_unfinished:ratio_rate5m": "a difference of two rates, near 0",
 }
 UNLIKE_PANELS = dict.fromkeys(
@@ -68,11 +69,12 @@ class Past:
         first, second = (
             {
                 (
-                    frozenset((name, text) for name, text in series.labels.items() if name != "__name__"),
+                    frozenset((name, rounded(text)) for name, text in series.labels.items() if name != "__name__"),
                     round(at),
                 ): value
                 for series in client.query_range(*asked)
                 for at, value in series.samples
+                if not math.isnan(value)  # drawn as nothing, and kept by Prometheus alone
             }
             for client in (self.replay.client, self.victoria)
         )
@@ -96,6 +98,11 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
         yield Past(replay, client)
 
 
+def rounded(label: str) -> str:
+    """Without the last digits of a number, by which a panel sorts: `count_values` writes 16 or 17 of them."""
+    return re.sub(r"(\.\d{9})\d+$", r"\1", label)
+
+
 def lines(replay: Replay) -> Iterator[str]:
     """All records as text with times."""
     for group in recording_groups(replay.settings):
@@ -112,7 +119,7 @@ def apart(prometheus: dict[_Point, float], victoria: dict[_Point, float]) -> lis
     found = [math.inf] * len(prometheus.keys() ^ victoria.keys())
     for point in prometheus.keys() & victoria.keys():
         one, other = prometheus[point], victoria[point]
-        if not math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9) and not (math.isnan(one) and math.isnan(other)):
+        if not math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9):
             found.append(abs(other - one) / max(abs(one), abs(other)))
     return found
 
@@ -133,7 +140,7 @@ def test_rules_say_the_same_of_the_same_inputs(past: Past, tell: Tell) -> None:
     rules = sum(len(group.rules) for group in groups)
     tell(TITLE, f"{compared} points of {rules} rules; {rates} differ as rates do, others: {unlike}")
     assert unlike.keys() == UNLIKE.keys()
-    assert compared > 100_000
+    assert compared > 80_000
 
 
 def test_a_record_computed_in_place_is_the_one_that_reads_others(past: Past, tell: Tell) -> None:
