@@ -39,14 +39,22 @@ UNLIKE = {
 }
 UNLIKE_PANELS = dict.fromkeys(
     (
-        "draftboard-overview: Models, worst first F",
-        "draftboard-overview: Speedup, measured or at least expected A",
-        "draftboard-compare: Variants by measured speedup A",
-        "draftboard-compare: Measured speedup A",
-        "draftboard-compare: Step latency by batch A",
-        "draftboard-latency: Latency by model H",
-        "draftboard-latency: Step latency by batch A",
-        "draftboard-capacity: Measured speedup A",
+        "draftboard-overview: Needs somebody first gain",
+        "draftboard-overview: Models, worst first next_step",
+        "draftboard-overview: Models, worst first speedup",
+        "draftboard-overview: Speedup, measured or at least expected speedup",
+        "draftboard-overview: Yield of a step by model best_k",
+        "draftboard-overview: Savings by model speedup",
+        "draftboard-compare: Best variant best_variant",
+        "draftboard-compare: Measured speedup beside the baseline ranked_speedup",
+        "draftboard-compare: Variants by measured speedup ranked_speedup",
+        "draftboard-compare: Measured speedup over time speedup_over_time",
+        "draftboard-compare: Step latency by batch step_time_by_batch",
+        "draftboard-depth: Draft length by model best_k",
+        "draftboard-depth: Best k best_k",
+        "draftboard-latency: Latency by model measured_speedup",
+        "draftboard-latency: Step latency by batch step_time_by_batch",
+        "draftboard-capacity: Measured speedup measured_speedup",
     ),
     GAP,
 )
@@ -100,7 +108,7 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
 
 def rounded(label: str) -> str:
     """Without the last digits of a number, by which a panel sorts: `count_values` writes 16 or 17 of them."""
-    return re.sub(r"(\.\d{9})\d+$", r"\1", label)
+    return re.sub(r"^\d+\.\d+$", lambda number: f"{float(number[0]):.9f}", label)
 
 
 def lines(replay: Replay) -> Iterator[str]:
