@@ -113,7 +113,7 @@ def stored(series: _Series, target: Mapping[str, str], model: str) -> str:
     """A series of a page with the labels of its target, of that model."""
     name, labels = series[0], dict(series[1])
     own = {label: model if label == "model_name" else text for label, text in labels.items()}
-    return openmetrics.series(name, own | target)
+    return openmetrics.series(name, {**own, **target})
 
 
 def recording(dialect: str, path: Path) -> Path:
