@@ -13,7 +13,7 @@ from draftboard.expr import promql
 from draftboard.expr.scope import Scope
 from draftboard.expr.to_promql import promql_of
 from draftboard.settings import Settings
-from draftboard.signals import Signal
+from draftboard.signals import Signal, next_steps
 from draftboard.signals.health import health
 from draftboard.signals.signal import Better, Unit
 from draftboard.status import Status
@@ -199,7 +199,8 @@ def of_signal(
 def fields_of(signals: Mapping[str, Signal], pages: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """The field that a column shows, by reference; and the values beside those that are texts."""
     texts = {ref: TEXTS[signal].label for ref, signal in signals.items() if pages and signal in TEXTS}
-    return {ref: texts.get(ref, value_of(ref)) for ref in signals}, [value_of(ref) for ref in texts]
+    helpers = (ref for ref, signal in signals.items() if ref in texts or signal is next_steps.rank)
+    return {ref: texts.get(ref, value_of(ref)) for ref in signals}, [value_of(ref) for ref in helpers]
 
 
 def _width(signal: Signal, head: str) -> int:

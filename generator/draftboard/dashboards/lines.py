@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from draftboard.dashboards.labels import label_replace
 from draftboard.expr import promql
-from draftboard.expr.nodes import Expr, UpTo, expr, first_of
+from draftboard.expr.nodes import Expr, UpTo, first_of
 from draftboard.expr.reads import exists
 from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.expr.to_promql import promql_of
 from draftboard.quantity import Setting, smallest
-from draftboard.signals import Signal
+from draftboard.signals import Signal, next_steps
 from draftboard.signals.health import HEALTH, health
 from draftboard.signals.signal import Better, within
 from draftboard.signals.states import state
@@ -134,12 +134,12 @@ class Lines:
     def _ranking_of_models(self, end: Scope) -> _Ranking:
         if self.edition is Edition.RAW:
             return _Ranking(_latest(self._work, end), end.labels)
-        if self.worst is not health:
-            values = [_latest(self.worst, end)] if exists(self.worst, end) else []
-            return _Ranking(
-                promql.first_of(*values, promql.constant(promql.number(_LAST), promql_of(health, end))), end.labels
-            )
-        return _Ranking(_latest(self._rank, end), end.labels, lowest=True)
+        if self._by_health:
+            return _Ranking(_latest(self._rank, end), end.labels, lowest=True)
+        values = [_latest(self.worst, end)] if exists(self.worst, end) else []
+        return _Ranking(
+            promql.first_of(*values, promql.constant(promql.number(_LAST), promql_of(health, end))), end.labels
+        )
 
     @property
     def _by_health(self) -> bool:
@@ -147,28 +147,18 @@ class Lines:
 
     @property
     def _rank(self) -> Expr:
-        """The lower, the sooner. Without work, models that are off have none where those that draft are drawn."""
-        idle = health < HEALTH["off"].value if self.drafting else health
-        return first_of(_by_health(self._work), idle + 1)
+        """The lower, the sooner. Without drafts, models that are off have none where those that draft are drawn."""
+        rank = next_steps.rank
+        return first_of(rank & drafts, rank < HEALTH["off"].value) if self.drafting else rank
 
     @property
     def _work(self) -> Signal:
         return drafts if self.drafting else generation_tokens
 
 
-def _by_health(work: Signal) -> Expr:
-    """The lower, the sooner; of equals the busiest comes first."""
-    return health + expr(1).per(1 + work)
-
-
-def by_health(scope: Scope) -> str:
-    """A rank of models: the lowest is the worst, and the busiest of equals."""
-    return promql_of(first_of(_by_health(generation_tokens), health + 1), scope)
-
-
 def worst_first(series: str, scope: Scope, most: int) -> str:
     """Series of models, the worst first, at most so many."""
-    return _in_order(series, scope, str(most), by_health(scope.at_end()))
+    return _in_order(series, scope, str(most), promql_of(next_steps.rank, scope.at_end()))
 
 
 def _in_order(series: str, scope: Scope, count: str, rank: str, matching: str = "") -> str:

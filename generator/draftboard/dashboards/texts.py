@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from draftboard.dashboards.labels import label_join, label_replace
 from draftboard.expr import promql
 from draftboard.expr.scope import Scope
 from draftboard.expr.to_promql import promql_of
-from draftboard.signals import Signal, economics, next_steps, overview, states, users
+from draftboard.signals import Signal, causes, economics, next_steps, overview, states, users
 from draftboard.signals.health import health
 from draftboard.signals.next_steps import next_gain
 
@@ -28,12 +29,11 @@ def _next_step(scope: Scope) -> str:
 
     Of what is partly down how many to restart; where nothing is urgent and another K gains, that K and its gain.
     """
-    # Health, which is joined last, knows the selected variants.
-    every = replace(scope, every_variant=True)
-    ignored = f"ignoring ({', '.join((*next_gain.by, _STATE, _OF, _NEXT))})"
-    urgent, otherwise = (_in_label(_NEXT, promql_of(part, every)) for part in (next_steps.urgent, next_steps.otherwise))
+    # The step, which is joined last, knows the selected variants.
+    every, labels = replace(scope, every_variant=True), (*next_gain.by, _STATE, _OF, _NEXT)
     change = [_change(every)] if next_gain.exists(scope.settings) else []
-    first = promql.first_of(partly_down(every, _NEXT, "restart $1"), urgent, *change, otherwise, matching=ignored)
+    step, ignored = _in_label(_NEXT, promql_of(next_steps.next_step, every)), f"ignoring ({', '.join(labels)})"
+    first = promql.first_of(partly_down(every, _NEXT, "restart $1"), *change, step, matching=ignored)
     return promql.binary(first, "and", promql_of(health, scope), ignored)
 
 
@@ -50,6 +50,8 @@ def _change(scope: Scope) -> str:
     """Where another K gains: from which K to which, and the gain in percent."""
     percent = promql.call("round", promql.binary("100", "*", promql_of(next_gain, scope)))
     gains = label_join(_in_label(_NEXT, promql.binary(percent, ">", "0")), _NEXT, ";", *next_gain.by, _NEXT)
+    urgent = f"ignoring ({', '.join((*next_gain.by, _NEXT))})"
+    gains = promql.binary(gains, "unless", promql_of(next_steps.urgent, scope), urgent)
     return label_replace(gains, _NEXT, "K $1 -> $2: +$3 %", _NEXT, "(.*);(.*);(.*)")
 
 
@@ -86,5 +88,10 @@ def _in_label(label: str, expr: str) -> str:
 
 
 _NEXT, _TIMES = "next", "times"
-TEXTS = {next_steps.next_step: Text(_NEXT, _next_step, 21), overview.speedup: Text(_TIMES, _speedup, 12)}
+(WHY,) = causes.health_cause.by
+TEXTS = {
+    next_steps.next_step: Text(_NEXT, _next_step, 21),
+    causes.health_cause: Text(WHY, partial(promql_of, causes.health_cause), 34),
+    overview.speedup: Text(_TIMES, _speedup, 12),
+}
 """Of records, which alone know them."""

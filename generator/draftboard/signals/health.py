@@ -150,7 +150,7 @@ unwell = Signal(
 )
 
 
-def _since(of: Signal) -> Signal:
+def since(of: Signal, record: str) -> Signal:
     """The evaluation at which a state changed last: a record that goes on from its own past."""
     name = f"{of.name}_since"
     # By its own record, whose present some rulers see one evaluation late; of what is kept the latest, for that reason.
@@ -168,13 +168,13 @@ def _since(of: Signal) -> Signal:
         "the gap counts from its end.",
         unit=Unit.SECONDS,
         expr=If(Evaluator.RECORDS, first_of(before.combined("unless", changed) & latest, now), Now() + of * 0),
-        record="vllm_health:since",
+        record=record,
         levels=of.levels,
         empty=of.empty,
     )
 
 
-health_since = _since(health)
+health_since = since(health, "vllm_health:since")
 health_age = Signal(
     name="health_age",
     title="Time in this health",
@@ -186,6 +186,6 @@ health_age = Signal(
     expr=Now() - health_since,
     levels=BOTH_LEVELS,
     empty=health.empty,
-    decimals=0,
+    decimals=1,
 )
 SIGNALS = (health, engines_unwell, unwell, health_since, health_age)

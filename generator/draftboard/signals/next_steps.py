@@ -3,9 +3,9 @@
 from dataclasses import replace
 from functools import reduce
 
-from draftboard.expr.nodes import LEVEL, Carrying, CountValues, Expr, first_of, ignoring, merged, on
+from draftboard.expr.nodes import LEVEL, Carrying, CountValues, Expr, Now, expr, first_of, ignoring, merged, on, over_level
 from draftboard.expr.scope import Level
-from draftboard.signals import advice, drafting, gains, health
+from draftboard.signals import advice, drafting, gains, health, traffic
 from draftboard.signals.advice import ADVICE
 from draftboard.signals.health import HEALTH
 from draftboard.signals.signal import Code, Signal, Unit
@@ -16,8 +16,6 @@ _ABOVE_ADVICE = 20
 _ADVISED = ("costs more", "warning", "about even")
 """What is wrong, and has its advice from the figures of speculation where these give one."""
 _URGENT = reduce(lambda found, row: found.combined("!=", HEALTH[row].value), _ADVISED, HEALTH["pays"].value > _HEALTH)
-urgent = _URGENT + _ABOVE_ADVICE
-"""Of servers, users and counters: before any advice on K."""
 _SAYS = {
     "gone": "bring it back",
     "down": "restart it",
@@ -26,6 +24,7 @@ _SAYS = {
     "requests fail": "read its logs",
     "users wait": "add engines",
     "critical": "open runbook",
+    "costs more": "roll back or turn off",
     "no drafter": "restore drafter",
     "warning": "open runbook",
     "not drafting": "check K, method",
@@ -46,8 +45,8 @@ _ADVICE = tuple(
     replace(choice.code, says=_BRIEFLY.get(row, choice.code.says)) for row, choice in ADVICE.choices.items()
 )
 _STEPS = (Code(HEALTH[row].value + _ABOVE_ADVICE, says, HEALTH[row].status) for row, says in _SAYS.items())
-otherwise = first_of(advice.advice, HEALTH.any_of(_HEALTH, "warning") + _ABOVE_ADVICE)
-"""Where nothing is urgent."""
+_mends = HEALTH.any_of(_HEALTH, "costs more") & ADVICE.any_of(advice.advice, "workload")
+"""Where what changed costs more than it saves: what ends that comes before what explains it."""
 next_step = Signal(
     name="next_step",
     title="Next step",
@@ -55,10 +54,16 @@ next_step = Signal(
     description="What to do about the servers, the users or the counters; else the advice on K.",
     action="Take it as the start of a search.",
     unit=Unit.CODE,
-    expr=first_of(urgent, otherwise),
+    expr=first_of(
+        *(part + _ABOVE_ADVICE for part in (_URGENT, _mends)),
+        *(advice.advice, HEALTH.any_of(_HEALTH, "warning") + _ABOVE_ADVICE),
+    ),
+    record="vllm_health:next_step",
     codes=(*_ADVICE, *_STEPS),
     empty="no verdict",
 )
+urgent = next_step >= _ABOVE_ADVICE
+"""What comes before any advice on K: of servers, users and counters."""
 
 
 def _gain(next_k: Expr, gain: Expr) -> Expr:
@@ -88,4 +93,36 @@ next_gain = Signal(
     record="vllm_spec_decode_next_gain:ratio_rate{window}",
     empty="no other K is advised",
     decimals=0,
+)
+advice_since = health.since(advice.advice, "vllm_spec_decode_advice:since")
+next_gain_age = Signal(
+    name="next_gain_age",
+    title="Time in which another K gains",
+    question="Since when would another K gain?",
+    description="Time since the advice, to try another K, changed last.",
+    action="Look for what changed at that time.",
+    unit=Unit.AGE,
+    expr=(Now() - advice_since) & over_level("max", next_gain),
+    empty="no other K is advised",
+    decimals=1,
+)
+_HALF = 0.5
+ONLY_GAINS = health.WELL - _HALF
+"""Ranks above it and below those that are well are of models that need nobody, and of which another K gains."""
+_gained = expr(1).per(1 + over_level("max", next_gain) * traffic.generation_tokens)
+rank = Signal(
+    name="rank",
+    title="Rank by need",
+    question="Which model comes first?",
+    description="The lowest comes first: by health, of equals the busiest; of those that need nobody first the one of "
+    "which another K makes most tokens faster.",
+    action="Start with the first.",
+    unit=Unit.CODE,
+    expr=first_of(
+        (ONLY_GAINS + _HALF / 2 * _gained) & (_HEALTH >= health.WELL),
+        _HEALTH + _HALF * expr(1).per(1 + traffic.generation_tokens),
+        _HEALTH + _HALF,
+    ),
+    record="vllm_health:rank",
+    empty=health.health.empty,
 )

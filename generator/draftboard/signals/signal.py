@@ -53,7 +53,7 @@ class Unit(Enum):
     GPUS = ("short", "GPUs")
     MONEY = ("short", "an hour")
     PRICE = ("short", "a million tokens")
-    AGE = ("dtdurations", "")
+    AGE = ("s", "")
     DEVIATIONS = ("short", "standard deviations")
     CODE = ("none", "")
 

@@ -7,14 +7,14 @@ from draftboard.dashboards import fields, leads, texts
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRAFANA, override, query
 from draftboard.dashboards.labels import label_replace
-from draftboard.dashboards.lines import by_health
 from draftboard.dashboards.panels.panel import Built, Queries, kind
 from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Edition, Level, events
+from draftboard.signals.causes import health_cause
 from draftboard.signals.health import WELL, health, health_age
-from draftboard.signals.next_steps import next_gain, next_step, urgent
+from draftboard.signals.next_steps import ONLY_GAINS, next_gain, next_gain_age, next_step, rank, urgent
 from draftboard.status import Status
 
 TITLE = "Needs somebody first"
@@ -36,7 +36,7 @@ _NUMBER: dict[str, Any] = {
 
 @kind
 def needs_first(context: Context, *, width: int) -> Built:
-    """The worst model by name: its health, for how long, and the next step; or what gains most; or nothing to do."""
+    """The worst model by name: its health, for how long, why, and what next; or what gains most; or nothing to do."""
     if context.edition is Edition.RAW:
         return Built(None, needs_rules=(health.title, next_step.title))
     settings, lines = context.settings, _lines(context)
@@ -49,7 +49,7 @@ def needs_first(context: Context, *, width: int) -> Built:
     own = {
         "worst": {"links": _link(f"${{__field.labels.{leads.PAGE}}}", "What explains it?", context)},
         # An empty list would leave the panel's own mappings.
-        "since": _NUMBER | {"unit": health_age.unit.grafana, "decimals": 0},
+        "since": _NUMBER | {"unit": health_age.unit.grafana, "decimals": health_age.decimals},
         "next": {"mappings": fields.mappings(next_step, settings, fields.PLAIN)},
         "gain": _NUMBER
         | {"unit": next_gain.unit.grafana, "decimals": next_gain.decimals}
@@ -58,9 +58,9 @@ def needs_first(context: Context, *, width: int) -> Built:
     return Queries(context, (), ()).panel(
         "stat",
         least=0,
-        shows=tuple(filter(context.exists, (health, health_age, next_step, next_gain))),
+        shows=tuple(filter(context.exists, (health, health_age, health_cause, next_step, next_gain, next_gain_age, rank))),
         title=TITLE,
-        description="The worst model, of equals the busiest: its health, for how long, and what to do first.",
+        description="The worst model, of equals the busiest: its health, for how long, why, and what to do first.",
         action="Click it for the page that explains it.",
         fields=look | {"noValue": "Prometheus does not answer", "mappings": mappings},
         targets=[query(expr, ref, legend=legend, instant=True) for ref, (expr, legend) in lines.items()],
@@ -78,37 +78,42 @@ def _link(uid: str, question: str, context: Context) -> list[dict[str, Any]]:
 def _lines(context: Context) -> dict[str, tuple[str, str]]:
     """Query and legend of each line of the tile, by reference."""
     scope, legend = context.scope(Level.MODEL, instant=True), context.legend(Level.MODEL)
-    shown, every = promql_of(health, scope), replace(scope, every_variant=True)
-    on_model = f"on ({', '.join(scope.labels)})"
-    worst = promql.call("bottomk", "1", promql.binary(by_health(scope), "<=", promql.number(WELL)))
+    on_model, ranks = f"on ({', '.join(scope.labels)})", promql_of(rank, scope)
+    first = promql.call("bottomk", "1", promql.binary(ranks, "<", promql.number(WELL)))
+    worst, best = (promql.binary(first, how, promql.number(ONLY_GAINS)) for how in ("<=", ">"))
+    gains = context.exists(next_gain)
+    faster = label_replace(promql.constant("103", best), leads.PAGE, context.uids[leads.OF_K[0]], "", "")
 
-    def of_worst(expr: str) -> str:
-        return promql.binary(expr, "and", worst, on_model)
+    def of(which: str, expr: str) -> str:
+        return promql.binary(expr, "and", which, on_model)
 
-    any_model, loaded = _one("count", shown), _one("count", promql_of(events.watchdog, scope))
-    needing = _one("count", promql.binary(shown, "<", promql.number(WELL)))
-    age, share = promql_of(health_age, scope), texts.partly_down(every, _SHARE, "$1 down, ")
-    partly = promql.binary(age, "*", share, f"{on_model} group_left ({_SHARE})")
-    worst_of_all, well = of_worst(leads.with_page(shown, scope.labels, context.uids)), promql.constant("100", any_model)
-    gains: dict[str, tuple[str, str]] = {}
-    if context.exists(next_gain):
-        gain = promql_of(next_gain, scope)
-        best = promql.binary(promql.call("topk", "1", gain), "unless", needing, "on ()")
-        faster = label_replace(promql.constant("103", best), leads.PAGE, context.uids[leads.OF_K[0]], "", "")
-        of_next = of_worst(promql.binary(gain, "unless", promql_of(urgent, scope), "ignoring (k, next_k)"))
-        worst_of_all = promql.first_of(worst_of_all, faster)
-        well = promql.binary(well, "unless", _one("count", gain))
-        gains = {"gain": (promql.first_of(of_next, best), _TRY)}
-    no_target = promql.binary(promql.constant("101", loaded), "unless", any_model)
-    no_rules = promql.binary(promql.binary("vector(102)", "unless", loaded), "unless", any_model)
+    def beside(expr: str, label: str, text: str, otherwise: str = "") -> str:
+        """With the text of others in a label, if there are any."""
+        both, alone = promql.binary(expr, "*", text, f"{on_model} group_left ({label})"), expr
+        return promql.binary(
+            both, "or", label_replace(alone, label, otherwise, "", "") if otherwise else alone, f"ignoring ({label})"
+        )
+
+    share = texts.partly_down(replace(scope, every_variant=True), _SHARE, "$1 down, ")
+    whose = of(worst, leads.with_page(promql_of(health, scope), scope.labels, context.uids))
+    age = beside(of(worst, promql_of(health_age, scope)), _SHARE, share)
+    step = beside(of(worst, promql_of(next_step, scope)), texts.WHY, promql_of(health_cause, scope), "next step")
+    more: dict[str, tuple[str, str]] = {}
+    if gains:
+        whose = promql.first_of(whose, faster)
+        gain, since = promql_of(next_gain, scope), of(best, promql_of(next_gain_age, scope))
+        gain = promql.binary(gain, "unless", promql_of(urgent, scope), f"ignoring ({', '.join(next_gain.by)})")
+        age = promql.binary(age, "or", since, f"ignoring ({_SHARE})")
+        more = {"gain": (of(first, gain), _TRY)}
+    some, loaded = _one("count", ranks), _one("count", promql_of(events.watchdog, scope))
     return {
-        "worst": (worst_of_all, legend),
-        "since": (of_worst(promql.binary(partly, "or", age, f"ignoring ({_SHARE})")), f"{{{{{_SHARE}}}}}for"),
-        "next": (of_worst(promql_of(next_step, scope)), "next step"),
-        **gains,
-        "well": (_one("max", promql.binary(well, "unless", needing)), "All models"),
-        "no_target": (_one("max", no_target), "Models"),
-        "no_rules": (_one("max", no_rules), "Rules"),
+        "worst": (whose, legend),
+        "since": (age, f"{{{{{_SHARE}}}}}for"),
+        "next": (step, f"{{{{{texts.WHY}}}}}"),
+        **more,
+        "well": (promql.binary(promql.constant("100", some), "unless", _one("count", first)), "All models"),
+        "no_target": (promql.binary(promql.constant("101", loaded), "unless", some), "Models"),
+        "no_rules": (promql.binary(promql.binary("vector(102)", "unless", loaded), "unless", some), "Rules"),
     }
 
 

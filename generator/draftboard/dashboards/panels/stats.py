@@ -15,6 +15,7 @@ from draftboard.quantity import EVALUATION, span_text
 from draftboard.settings import Settings
 from draftboard.signals import Level, Signal
 from draftboard.signals.health import WELL, health
+from draftboard.signals.next_steps import next_step, rank
 from draftboard.status import Status
 
 ON_A_WALL = 12
@@ -100,7 +101,8 @@ def wall_column(context: Context, signal: Signal, named: Signal, *, size: tuple[
     """A tile of one signal for each of the worst models; of the first signal with the model's name."""
     is_named, settings, scope = signal is named, context.settings, context.scope(Level.MODEL)
     queried = queries(context, partial(_tile_of_each_model, context), signal)
-    look = fields.by_threshold(signal, settings, fields.IN_STATES if is_named else fields.ON_TILES)
+    colours = fields.IN_STATES if is_named else fields.PLAIN if signal is next_step else fields.ON_TILES
+    look = fields.by_threshold(signal, settings, colours)
     mappings = [*look["mappings"], *fields.no_sample("transparent", str(_ABSENT))]
     text: dict[str, Any] = {} if is_named else {"textMode": "value", "justifyMode": "center"}
     page, question = leads.of_signal(signal, context.page, context.uids)
@@ -131,7 +133,7 @@ def not_on_the_wall(context: Context, *, width: int) -> Built:
     """How many models a wall has no room for: those that need somebody, those that pay, and those without a verdict."""
     scope, settings = context.scope(Level.MODEL, instant=True), context.settings
     every = promql_of(health, scope)
-    left_out = promql.binary(every, "unless", promql.call("bottomk", str(ON_A_WALL), lines.by_health(scope)))
+    left_out = promql.binary(every, "unless", promql.call("bottomk", str(ON_A_WALL), promql_of(rank, scope)))
     zero = promql.aggregate("max", (), promql.constant("0", every))
 
     def counted(operator: str) -> str:

@@ -8,11 +8,14 @@ from draftboard.dashboards import columns, fields
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRID_WIDTH, override
 from draftboard.dashboards.panels.panel import Built, Queries, kind, queries
+from draftboard.dashboards.texts import TEXTS
 from draftboard.dashboards.transformations import labels, rows, value_of
 from draftboard.signals import Edition, Level, Signal, events
 from draftboard.signals.health import health
 from draftboard.signals.latency import Latency, by_latency
+from draftboard.signals.next_steps import rank
 
+_SUBJECT = 130  # Pixels of a model's and a server's name, which break: on a phone they stand before what is cut.
 _ALERT = 32  # Letters of the longest alert's name, and room for its capitals.
 
 
@@ -31,16 +34,19 @@ def table(
     level: Level | None = None,
     height: int = 9,
     best_first: bool = False,
+    by_rank: bool = False,
 ) -> Built:
     """Latest values: a row for each model, engine or SLO, a column for each signal; each leads to what explains it.
 
-    `leading` columns stand before the name, others beside it: a phone shows those. `plain` ones have no colour.
+    `leading` columns stand before the name, others beside it: a phone shows those. `plain` ones have no colour. By
+    rank, models stand in the order of all pages, as far as there are records.
     """
-    own = tuple(dict.fromkeys(label for signal in signals for label in signal.by))
+    own = tuple(dict.fromkeys(label for signal in signals if signal not in TEXTS for label in signal.by))
     scope, settings = context.scope(level or signals[0].levels[-1], instant=True), context.settings
     pages = context.uids if leading and context.edition is Edition.RECORDS else {}
     heads = columns.row_heads(scope.labels, own, settings, one_model=context.one_model)
-    queried = queries(context, partial(columns.row, scope=scope, heads=tuple(heads), pages=pages), *signals)
+    order = (rank,) if by_rank and context.edition is Edition.RECORDS else ()
+    queried = queries(context, partial(columns.row, scope=scope, heads=tuple(heads), pages=pages), *signals, *order)
     cells = [
         columns.of_signal(
             *(one, settings),
@@ -50,10 +56,13 @@ def table(
             links=columns.links(context.lead(one, pages)),
         )
         for _, one, _ in queried.shown
+        if one not in order
     ]
     least = (columns.NARROW,) if beside_name else ()
     shown, hidden = columns.fields_of(queried.signals, pages)
-    values = {shown[ref]: columns.heading(signal, settings) for ref, signal in queried.signals.items()}
+    values = {
+        shown[ref]: columns.heading(one, settings) for ref, one in queried.signals.items() if one not in order
+    }
     name = dict(list(heads.items())[:1])
     before, beside = (
         {shown[ref]: values[shown[ref]] for ref, signal in queried.signals.items() if signal in some}
@@ -68,7 +77,7 @@ def table(
         action=action,
         size=(GRID_WIDTH, height),
         overrides=[*columns.of_labels(heads, columns.links(context.lead(health, pages)), pages, *least), *cells],
-        transformations=rows(titles, columns.worst_first(queried.signals, worst, best_first=best_first), hidden),
+        transformations=rows(titles, columns.worst_first(queried.signals, order or worst, best_first=best_first), hidden),
     )
 
 
@@ -80,7 +89,7 @@ def firing_alerts(context: Context) -> Built:
     titles = {value_of(ref): columns.heading(signal, settings) for ref, signal in signals.items()}
     # The severity comes first.
     first = value_of(severity.name)
-    titles = {first: titles[first], "alertname": name, "about": subject} | titles
+    titles = {first: titles[first], "about": subject, "alertname": name} | titles
     runbook = [{"title": "Runbook", "url": f"{settings.links.runbooks}/${{__value.raw}}.md"}]
     return _table(
         queries(context, context.promql(severity.levels[-1]), severity, age),
@@ -92,8 +101,8 @@ def firing_alerts(context: Context) -> Built:
         overrides=[
             fields.TEXT_AS_IT_IS,
             columns.of_signal(severity, settings, filled=True),
+            override("byName", subject, custom_minWidth=_SUBJECT, custom_wrapText=True),
             override("byName", name, links=runbook, custom_width=columns.wide_enough(_ALERT)),
-            override("byName", subject, custom_wrapText=True),
             columns.of_signal(age, settings),
         ],
         transformations=rows(titles, columns.worst_first(signals, (severity, age))),
