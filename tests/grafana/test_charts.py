@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from draftboard.dashboards.panels.first import OTHERS
+from draftboard.dashboards.watched import WORDS
 from draftboard.signals import ALL
 from draftboard.status import Status
 from grafana.reading import colour, fields, is_grey, lines, none_of, panels
@@ -110,7 +110,7 @@ BADNESS: dict[str, set[Status]] = {}
 """Of the words for states: what each says of who should act."""
 for code in (code for signal in ALL for code in signal.codes):
     BADNESS.setdefault(code.says, set()).add(code.status)
-for text, status in OTHERS.values():
+for text, status in WORDS.values():
     BADNESS.setdefault(text, set()).add(status)
 
 

@@ -26,7 +26,7 @@ _DRAFTS = "drafts"  # Label that holds method and variant.
 # In pixels: a letter of Grafana's font, the space beside a text, and these of a head, where a capital takes more.
 _LETTER, _SPACE, _HEAD_LETTER, _CAPITAL, _HEAD_SPACE = 6.7, 20, 6.4, 3.0, 22
 _ARROW = 12  # Of sorting: people sort by labels.
-_NUMBER, _AGE, _LABEL = 7, 11, 11  # Letters of a usual number with its unit, of an age such as 59 minutes, of a label.
+_NUMBER, _AGE, _LABEL = 7, 10, 11  # Letters of a usual number with its unit, of an age such as 59.0 mins, of a label.
 # Of labels with longer or shorter values, or with longer heads.
 _LETTERS_OF = {"slo": 21, "instance": 18, "engine": 4, "kv_cache_max_concurrency": 28, _DRAFTS: 12}
 _LETTERS_OF |= {"dimension": 24, "class": 24}

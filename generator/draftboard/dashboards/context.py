@@ -72,6 +72,11 @@ class Context:
         """Whether this edition can afford a query; recording rules have computed what records hold."""
         return self.edition is not Edition.RAW or affordable(expr, self.settings)
 
+    def name_last(self) -> str:
+        """The legend of models where Grafana cuts names on the left: what is mostly equal comes first."""
+        identifying, common = self._labels(Level.MODEL)
+        return legend(*reversed([*identifying, *common]))
+
     def legend(self, level: Level, *own: str) -> str:
         """The labels that identify a series, the most specific first: where panels are narrow, a name is cut."""
         identifying, common = self._labels(level)

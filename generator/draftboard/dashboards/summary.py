@@ -28,6 +28,14 @@ _GROUPS = (
 def summary(*widths: int, large: bool = False) -> tuple[Panel, ...]:
     """A panel of these widths for models, engines and alerts."""
     return tuple(
-        tiles(title, *signals.values(), description=description, action=action, width=width, large=large)
+        tiles(
+            title,
+            *signals.values(),
+            description=description,
+            action=action,
+            width=width,
+            large=large,
+            else_why=signals is MODELS,
+        )
         for (title, signals, description, action), width in zip(_GROUPS, widths, strict=True)
     )

@@ -14,6 +14,8 @@ def renamed(pattern: str, to: str) -> dict[str, Any]:
 NAMES_WITH_BASIS = renamed(r"^(?:[^ ]*/)?(.*?)(?: +vllm)?( \([a-z ]+\))? *$", "$1$2")
 """Of models; what stands in parentheses behind the name stays."""
 SHORT_NAMES = renamed(f"^{SHORT_NAME[0]}$", SHORT_NAME[1])
+NAME_LAST = renamed(r"^(?:vllm )?(.*?) *(?:[^ ]*/)?([^ ]*)$", "$1 $2")
+"""Of models, behind what is mostly equal."""
 JOINED: dict[str, Any] = {"id": "joinByField", "options": {"byField": "Time", "mode": "outer"}}
 """Series of one moment become one frame: a column each, in the order of the answer."""
 _MERGE: dict[str, Any] = {"id": "merge", "options": {}}

@@ -106,6 +106,7 @@ lowest_k = Signal(
 configured_k = Signal(
     name="configured_k",
     title="Configured K",
+    short="K",
     question="How long can a draft be?",
     description="The greatest K (num_speculative_tokens) of the engines within the window.",
     in_dialects={

@@ -259,6 +259,6 @@ alert_age = Signal(
     ),
     levels=(Level.FLEET,),
     by=("alertname", "about"),
-    decimals=0,
+    decimals=1,
     empty="no alert fires",
 )

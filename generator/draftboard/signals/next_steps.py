@@ -3,7 +3,19 @@
 from dataclasses import replace
 from functools import reduce
 
-from draftboard.expr.nodes import LEVEL, Carrying, CountValues, Expr, Now, expr, first_of, ignoring, merged, on, over_level
+from draftboard.expr.nodes import (
+    LEVEL,
+    Carrying,
+    CountValues,
+    Expr,
+    Now,
+    expr,
+    first_of,
+    ignoring,
+    merged,
+    on,
+    over_level,
+)
 from draftboard.expr.scope import Level
 from draftboard.signals import advice, drafting, gains, health, traffic
 from draftboard.signals.advice import ADVICE

@@ -53,7 +53,7 @@ class Unit(Enum):
     GPUS = ("short", "GPUs")
     MONEY = ("short", "an hour")
     PRICE = ("short", "a million tokens")
-    AGE = ("s", "")
+    AGE = ("s", "old")
     DEVIATIONS = ("short", "standard deviations")
     CODE = ("none", "")
 

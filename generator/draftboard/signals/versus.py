@@ -71,19 +71,29 @@ lead = replace(
     best_variant,
     name="lead",
     title="Lead over the next variant",
-    short="ahead of the next",
+    short="times as fast as the next",
     question="Is it certain which variant is best?",
-    description="Measured speedup of the best variant / that of the next, and whether their 95 % intervals are apart.",
+    description="Measured speedup of the best variant / that of the next; at least: low end of the one's 95 % interval "
+    "/ high end of the other's. Certain: that is above 1.",
     action="If they are not apart, measure longer.",
     expr=_best.per(Aggregate("max", (), _others)),
     levels=(Level.FLEET,),
     decimals=2,
 )
 _next_high = Aggregate("max", (), users.speedup_high.at(Level.MODEL) & _others)
+lead_low = replace(
+    lead,
+    name="lead_low",
+    title="Lead over the next variant, at least",
+    short="at least (95 %)",
+    question="How far is the best variant ahead at least?",
+    description="Low end of the best variant's 95 % interval / high end of the next one's.",
+    expr=best_low.expr.per(_next_high),
+)
 intervals_apart = Signal(
     name="intervals_apart",
     title="Intervals apart",
-    short="intervals apart",
+    short="certain",
     question="Do the intervals of the best two overlap?",
     description="Whether the 95 % interval of the best variant lies above those of all others.",
     action="If it does not, measure longer.",

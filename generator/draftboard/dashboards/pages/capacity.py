@@ -1,13 +1,14 @@
 """KV cache and queue, then speculation against load, then the GPUs."""
 
 from draftboard.dashboards.page import Page, row
-from draftboard.dashboards.panels import failures, listing, scatter, stat, totals, trend, trends
+from draftboard.dashboards.panels import failures, listing, needs_first, scatter, stat, totals, trend, trends
 from draftboard.signals import Level, capacity, economics, gpu, monitoring, requests, traffic, users
 
 PAGE = Page(
     question="How much capacity is left, how long is the queue, and does speculation pay at this load?",
     worst=capacity.kv_cache_usage,
     rows=(
+        row("", needs_first(width=24)),
         row("How much KV cache is left?", trend(capacity.kv_cache_usage, width=24)),
         row(
             "How long is the queue, and are requests rejected?",

@@ -1,7 +1,7 @@
 """Acceptance by position, the speedup of each draft length, both over time, then by engine."""
 
 from draftboard.dashboards.page import Page, row
-from draftboard.dashboards.panels import bars, listing, table, timeline, trend, trends
+from draftboard.dashboards.panels import bars, listing, needs_first, table, timeline, trend, trends
 from draftboard.signals import (
     Level,
     acceptance,
@@ -19,6 +19,7 @@ PAGE = Page(
     question="Up to which position are drafts accepted, and how long should they be?",
     drafting=True,
     rows=(
+        row("", needs_first(width=24)),
         row(
             "Up to which position are drafts accepted now?",
             *bars(depth.survival, depth.conditional_acceptance, depth.accepted_length_share, width=8),

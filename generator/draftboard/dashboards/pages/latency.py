@@ -1,7 +1,16 @@
 """Latency and SLOs of users, then failed requests, then where the time goes."""
 
 from draftboard.dashboards.page import Page, row
-from draftboard.dashboards.panels import failures, percentile_table, ranges, table, timeline, totals, trends
+from draftboard.dashboards.panels import (
+    failures,
+    needs_first,
+    percentile_table,
+    ranges,
+    table,
+    timeline,
+    totals,
+    trends,
+)
 from draftboard.signals import Level, capacity, events, lengths, requests, responses, slo, stalls, states, steps, users
 from draftboard.signals.latency import (
     PARTS,
@@ -20,6 +29,7 @@ PAGE = Page(
     question="Do users wait, do requests fail, and are the SLOs met?",
     worst=per_token.mean,
     rows=(
+        row("", needs_first(width=24)),
         row(
             "Do users wait?",
             table(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from draftboard.dashboards import fields, leads, texts
+from draftboard.dashboards import fields, leads, texts, watched
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRAFANA, override, query
 from draftboard.dashboards.labels import label_replace
@@ -11,20 +11,12 @@ from draftboard.dashboards.panels.panel import Built, Queries, kind
 from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
-from draftboard.signals import Edition, Level, events
+from draftboard.signals import Edition, Level
 from draftboard.signals.causes import health_cause
 from draftboard.signals.health import WELL, health, health_age
 from draftboard.signals.next_steps import ONLY_GAINS, next_gain, next_gain_age, next_step, rank, urgent
-from draftboard.status import Status
 
 TITLE = "Needs somebody first"
-OTHERS = {
-    100: ("nothing to do", Status.GOOD),
-    103: ("could be faster", Status.NEUTRAL),
-    101: ("no target is scraped, or none is selected", Status.QUIET),
-    102: ("no rules are loaded: run draftboard doctor", Status.ODD),
-}
-"""What is said where no model needs somebody."""
 _SHARE = "share"
 """Label that says how many of a model's engines are down, where some are."""
 _TRY = "K {{k}} -> {{next_k}}, expected gain"
@@ -41,11 +33,6 @@ def needs_first(context: Context, *, width: int) -> Built:
         return Built(None, needs_rules=(health.title, next_step.title))
     settings, lines = context.settings, _lines(context)
     look = fields.by_threshold(health, settings, fields.IN_STATES)
-    said: dict[str, Any] = {
-        str(code): {"text": text, "color": fields.IN_STATES[status], "index": code}
-        for code, (text, status) in OTHERS.items()
-    }
-    mappings = [*look["mappings"], {"type": "value", "options": said}]
     own = {
         "worst": {"links": _link(f"${{__field.labels.{leads.PAGE}}}", "What explains it?", context)},
         # An empty list would leave the panel's own mappings.
@@ -58,12 +45,17 @@ def needs_first(context: Context, *, width: int) -> Built:
     return Queries(context, (), ()).panel(
         "stat",
         least=0,
-        shows=tuple(filter(context.exists, (health, health_age, health_cause, next_step, next_gain, next_gain_age, rank))),
+        shows=tuple(
+            filter(context.exists, (health, health_age, health_cause, next_step, next_gain, next_gain_age, rank))
+        ),
         title=TITLE,
         description="The worst model, of equals the busiest: its health, for how long, why, and what to do first.",
         action="Click it for the page that explains it.",
-        fields=look | {"noValue": "Prometheus does not answer", "mappings": mappings},
-        targets=[query(expr, ref, legend=legend, instant=True) for ref, (expr, legend) in lines.items()],
+        fields=look | {"noValue": watched.NO_ANSWER, "mappings": [*look["mappings"], watched.words()]},
+        targets=[
+            *(query(expr, ref, legend=legend, instant=True) for ref, (expr, legend) in lines.items()),
+            *watched.nothing_watched(context.scope(Level.MODEL, instant=True)),
+        ],
         options=GRAFANA["tiles"]["options"] | {"text": {"titleSize": 12, "valueSize": 22}},
         size=(width, 5),  # On a phone, too, three tiles are side by side.
         overrides=[override("byFrameRefID", ref, **properties) for ref, properties in own.items() if ref in lines],
@@ -105,15 +97,13 @@ def _lines(context: Context) -> dict[str, tuple[str, str]]:
         gain = promql.binary(gain, "unless", promql_of(urgent, scope), f"ignoring ({', '.join(next_gain.by)})")
         age = promql.binary(age, "or", since, f"ignoring ({_SHARE})")
         more = {"gain": (of(first, gain), _TRY)}
-    some, loaded = _one("count", ranks), _one("count", promql_of(events.watchdog, scope))
+    some = _one("count", ranks)
     return {
         "worst": (whose, legend),
         "since": (age, f"{{{{{_SHARE}}}}}for"),
         "next": (step, f"{{{{{texts.WHY}}}}}"),
         **more,
         "well": (promql.binary(promql.constant("100", some), "unless", _one("count", first)), "All models"),
-        "no_target": (promql.binary(promql.constant("101", loaded), "unless", some), "Models"),
-        "no_rules": (promql.binary(promql.binary("vector(102)", "unless", loaded), "unless", some), "Rules"),
     }
 
 

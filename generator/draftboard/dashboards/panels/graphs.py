@@ -1,6 +1,6 @@
 """Graphs over time: a line for each model or engine, percentiles, and totals."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -85,9 +85,11 @@ def trends(*signals: Signal, **options: Any) -> tuple[Panel, ...]:  # noqa: ANN4
 @kind
 def failure(context: Context, signal: Signal, *, width: int = 12) -> Built:
     """A signal that is 0 where all is well: the highest values of each moment."""
-    level, empty = signal.levels[-1], f"none above 0, or {signal.empty}"
+    level = signal.levels[-1]
     queried = queries(context, partial(lines.above_zero, scope=context.scope(level)), signal)
-    return _graph(queried, signal, level, empty=empty, size=(width, 8))
+    # Apart from an empty panel, where nothing is counted.
+    none = promql.binary(promql.aggregate("max", (), promql_of(signal, context.scope(level))), "==", "0")
+    return _graph(queried, signal, level, also=(query(none, "none", legend="none above 0"),), size=(width, 8))
 
 
 def failures(*signals: Signal, width: int = 12) -> tuple[Panel, ...]:
@@ -141,13 +143,19 @@ _MEAN_LINE = override(
 )
 
 
+_DASHED = {"fill": "dash", "dash": [10, 6]}
+"""Of what bounds a value, and is no measurement of it."""
+_BOUNDS = (", at least", ", at most")
+_AT_LEAST = override("byRegexp", r"/\(at least\)$/", custom_lineStyle=_DASHED)
+
+
 def _graph(
     queried: Queries,
     signal: Signal,
     level: Level,
     *,
     zones: Collection[Status] = fields.ZONES,
-    empty: str = "",
+    also: Sequence[dict[str, Any]] = (),
     size: tuple[int, int] = (12, 8),
     width_of_lines: int = 1,
     basis: str = "",
@@ -157,14 +165,18 @@ def _graph(
     context, settings = queried.context, queried.context.settings
     zoned = fields.has_steps(signal, settings) and zones
     style = {"axisLabel": fields.axis(signal)} | fields.soft_range(signal, settings)
+    dashed = {"lineStyle": _DASHED} if signal.title.endswith(_BOUNDS) else {}
     return queried.panel(
         "timeseries",
-        fields=fields.of_lines(signal, settings, zones) | ({"noValue": empty} if empty else {}),
-        targets=queried.targets(legend=context.legend(level, *signal.by) + (f" {{{{{basis}}}}}" if basis else "")),
-        style=style | {"lineWidth": width_of_lines} | ({"thresholdsStyle": {"mode": "area"}} if zoned else {}),
+        fields=fields.of_lines(signal, settings, zones),
+        targets=[
+            *queried.targets(legend=context.legend(level, *signal.by) + (f" {{{{{basis}}}}}" if basis else "")),
+            *also,
+        ],
+        style=style | {"lineWidth": width_of_lines} | ({"thresholdsStyle": {"mode": "area"}} if zoned else {}) | dashed,
         links=context.series_links(signal, level),
         size=size,
-        overrides=fields.colours_of(signal),
+        overrides=[*fields.colours_of(signal), *([_AT_LEAST] if basis else [])],
         transformations=[NAMES_WITH_BASIS if basis else SHORT_NAMES],
         **rest,
     )

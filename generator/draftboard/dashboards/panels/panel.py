@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 from draftboard.dashboards.context import Context
-from draftboard.dashboards.fields import NO_VALUE
 from draftboard.dashboards.grafana import DATASOURCE, GRAFANA, GrafanaPanel, ModernPanel, query
 from draftboard.expr.reads import metrics_of
 from draftboard.quantity import PACE, span_text
@@ -103,8 +102,6 @@ class Queries:
             return Built(None, needs_rules=self.needs_rules)
         shows = shows or tuple(self.signals.values())
         settings, raw, common = self.context.settings, self.context.edition is Edition.RAW, GRAFANA[type]
-        if not raw and fields["noValue"] != NO_VALUE and any(signal.record for signal in shows):
-            fields = fields | {"noValue": f"{fields['noValue']}, or the rules are not loaded"}
         if links:
             fields = fields | {"links": list(links)}
         if "style" in common:

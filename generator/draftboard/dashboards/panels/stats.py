@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from draftboard.dashboards import fields, leads, lines
+from draftboard.dashboards import fields, leads, lines, watched
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRAFANA, override, query
 from draftboard.dashboards.panels.panel import Built, Panel, Queries, kind, queries
@@ -47,8 +47,12 @@ def tiles(
     level: Level | None = Level.FLEET,
     description: str = "",
     action: str = "",
+    else_why: bool = False,
 ) -> Built:
-    """Numbers side by side, each with its own colour where somebody should act; without a level each at its own."""
+    """Numbers side by side, each with its own colour where somebody should act; without a level each at its own.
+
+    If wanted, where no model is known it says why.
+    """
 
     def promql(signal: Signal) -> str:
         return context.promql(level or signal.levels[-1], instant=True)(signal)
@@ -67,8 +71,13 @@ def tiles(
         title=title,
         description=description,
         action=action,
-        fields=look | {"noValue": fields.NO_VALUE, "mappings": [*look["mappings"], *fields.no_sample("transparent")]},
-        targets=[query(expr, ref, legend=legend(one), instant=True) for ref, one, expr in queried.shown],
+        fields=look
+        | {"noValue": watched.NO_ANSWER if else_why else fields.NO_VALUE}
+        | {"mappings": [*look["mappings"], watched.words(), *fields.no_sample("transparent")]},
+        targets=[
+            *(query(expr, ref, legend=legend(one), instant=True) for ref, one, expr in queried.shown),
+            *(watched.nothing_watched(context.scope(Level.MODEL, instant=True)) if else_why else []),
+        ],
         options=GRAFANA["tiles"]["options"] | text | named,
         size=(width, 5 if large else 3),  # At 1366 pixels a large name takes two lines.
         overrides=[
@@ -110,10 +119,14 @@ def wall_column(context: Context, signal: Signal, named: Signal, *, size: tuple[
         "stat",
         title="" if is_named else signal.short or signal.title,
         fields=look
-        | {"decimals": 0, "mappings": mappings, "noValue": fields.NO_VALUE}
+        | {"decimals": signal.decimals or 0, "noValue": watched.NO_ANSWER if is_named else fields.NO_VALUE}
+        | {"mappings": [*mappings, watched.words()] if is_named else mappings}
         | {"links": leads.of_series(context.uids[page], question, scope.labels, settings)},
         # Prometheus sorts the series of a range by their labels; a short one shows nothing old.
-        targets=queried.targets(legend=context.legend(Level.MODEL)),
+        targets=[
+            *queried.targets(legend=context.legend(Level.MODEL)),
+            *(watched.nothing_watched(scope) if is_named else []),
+        ],
         options=GRAFANA["wall"]["options"] | text,
         size=size,
         timeFrom=span_text(EVALUATION * 3, settings),

@@ -60,9 +60,7 @@ def table(
     ]
     least = (columns.NARROW,) if beside_name else ()
     shown, hidden = columns.fields_of(queried.signals, pages)
-    values = {
-        shown[ref]: columns.heading(one, settings) for ref, one in queried.signals.items() if one not in order
-    }
+    values = {shown[ref]: columns.heading(one, settings) for ref, one in queried.signals.items() if one not in order}
     name = dict(list(heads.items())[:1])
     before, beside = (
         {shown[ref]: values[shown[ref]] for ref, signal in queried.signals.items() if signal in some}
@@ -77,7 +75,9 @@ def table(
         action=action,
         size=(GRID_WIDTH, height),
         overrides=[*columns.of_labels(heads, columns.links(context.lead(health, pages)), pages, *least), *cells],
-        transformations=rows(titles, columns.worst_first(queried.signals, order or worst, best_first=best_first), hidden),
+        transformations=rows(
+            titles, columns.worst_first(queried.signals, order or worst, best_first=best_first), hidden
+        ),
     )
 
 

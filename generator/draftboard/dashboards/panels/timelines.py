@@ -7,7 +7,7 @@ from draftboard.dashboards import fields, lines
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRAFANA, GRID_WIDTH, query
 from draftboard.dashboards.panels.panel import Built, Queries, kind, queries
-from draftboard.dashboards.transformations import SHORT_NAMES
+from draftboard.dashboards.transformations import NAME_LAST, SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Edition, Level, Signal
@@ -54,12 +54,14 @@ def _states(
 ) -> Built:
     """Rows of states, in the order of the queries."""
     context = queried.context
-    named = context.legend(level, *signal.by)
+    named, names = context.legend(level, *signal.by), SHORT_NAMES
+    if level is Level.MODEL and not context.one_model:
+        named, names = context.name_last(), NAME_LAST
     return queried.panel(
         "state-timeline",
         fields=fields.of_states(signal, context.settings),
         targets=[query(expr, ref, legend=named) for ref, expr in exprs.items()],
         links=context.series_links(signal, level),
-        transformations=[SHORT_NAMES],
+        transformations=[names],
         **rest,
     )
