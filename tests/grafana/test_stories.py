@@ -32,44 +32,48 @@ class Expected(NamedTuple):
 WELL = "All models nothing to do"
 STORIES_TOLD = {
     "six": Expected(
-        r"DeepSeek-V3.1 mtp six could be faster K 1 -> 2, expected gain 1\d%",
-        (("pays", "Qwen2.5-72B-Instruct", "keep"), ("pays", "Llama-3.3-70B-Instruct", "keep")),
+        r"DeepSeek-V3.1 mtp six could be faster for 1.\d hours K 1 -> 2, expected gain 1\d%",
+        (("gain unknown", "DeepSeek-V3.1", "K 1 -> 2: +12 %"), ("pays", "Qwen2.5-72B-Instruct", "keep")),
         "depth",
     ),
     "sixbad": Expected(
-        r"phi-4 eagle3 sixbad costs more for 4\d minutes next step what changed\?",
-        (("costs more", "phi-4", "what changed?"),),
+        r"phi-4 eagle3 sixbad costs more for 4\d.0 mins "
+        r"acceptance fell: workload or drafter changed roll back or turn off",
+        (("costs more", "phi-4", "roll back or turn off"),),
         "depth",
     ),
     "onedown": Expected(
         r"Llama-3.1-8B-Instruct eagle3 onedown servers down "
-        r"2 of 4 down, for 2\d minutes next step restart what is down",
+        r"2 of 4 down, for 2\d.0 mins vllm-\d+:8000 and 1 more do not answer restart what is down",
         (("servers down", "Llama-3.1-8B-Instruct", "restart 2 of 4"),),
         "fleet",
     ),
     "half": Expected(
-        r"\S+ eagle3 half servers down 3 of 6 down, for \d minutes next step restart what is down",
+        r"Llama-4-Maverick eagle3 half servers down "
+        r"3 of 6 down, for \d.0 mins vllm-\d+:8000 and 2 more do not answer restart what is down",
         (("servers down", "Llama-4-Maverick", "restart 3 of 6"), ("servers down", "Qwen3-235B-A22B", "restart 3 of 6")),
         "fleet",
     ),
     "overload": Expected(
-        r"command-a-03-2025 eagle3 overload users wait for 3\d minutes next step add engines",
+        r"command-a-03-2025 eagle3 overload users wait for 3\d.0 mins "
+        r"more requests come than it serves add engines",
         (("users wait", "command-a-03-2025", "add engines"),),
         "capacity",
     ),
     "klong": Expected(
-        r"\S+ eagle3 klong could be faster K 8 -> 2, expected gain 1\d%",
+        r"Llama-3.1-70B eagle3 klong could be faster for 1.\d hours K 8 -> 2, expected gain 1\d%",
         (("gain unknown", "Llama-3.1-70B", r"K 8 -> 2: +19 %"),),
         "depth",
     ),
     "idle": Expected(WELL, ()),
     "ab": Expected(
-        r"DeepSeek-R1-\S+ draft_model small ab costs more for 1 hour next step draft less",
+        r"DeepSeek-R1-\S+ draft_model small ab costs more for 1.\d hours "
+        r"users wait longer than on the baseline draft less",
         (("costs more", "DeepSeek-R1-Distill-Llama-70B", "draft less"),),
         "depth",
     ),
     "forty": Expected(
-        r"model-(12|26) eagle3 forty down for 1\d minutes next step restart it",
+        r"model-(12|26) eagle3 forty down for 1\d.0 mins vllm-\d+:8000 does not answer restart it",
         (("down", "model-12", "restart it"), ("down", "model-26", "restart it")),
         "fleet",
     ),

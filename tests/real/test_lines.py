@@ -30,6 +30,7 @@ def _samples() -> Iterator[str]:
     times = range(END - HOURS * 3600, END + PACE, PACE)
     for metric, value in (
         ("model:vllm_health:enum_rate5m", lambda health, _: health),
+        ("model:vllm_health:rank", lambda health, drafts: health + 0.5 / (1 + (drafts or 0))),
         ("model:vllm_spec_decode_drafts:rate5m", lambda _, drafts: drafts),
         ("model:vllm_spec_decode_acceptance_length:mean_rate5m", lambda _, drafts: drafts and 2.5),
     ):

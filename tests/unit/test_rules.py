@@ -32,6 +32,7 @@ NEVER_ZERO = {
     "model:draftboard_spec_class_speedup_low:ratio_rate5m": "a step takes at least as long as a plain one",
     "model:draftboard_spec_class_speedup_high:ratio_rate5m": "a step takes at least as long as a plain one",
     "model:vllm_queue_wait:seconds_rate5m": "infinite where requests wait and none gets a token, as said",
+    "model:vllm_health:rank": "1 + a rate is at least 1",
     "model:vllm_health:enum_rate5m": "some requests failed, so that some were counted",
     "target:vllm_server_outlier:bool": "infinite where requests wait and none gets a token, which is long",
     "model:vllm_spec_decode_verdict:enum_rate5m": "1 + the uncertainty of a measured speedup is a power of e",
@@ -120,7 +121,7 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
         level = rule["record"].partition(":")[0]
         for aggregation in nodes(rule["expr"], promql_parser.AggregateExpr):
             if aggregation.modifier.type == promql_parser.AggModifierType.By:
-                kept = set(aggregation.modifier.labels) - OWN_LABELS - {"reached"}
+                kept = set(aggregation.modifier.labels) - OWN_LABELS - {"reached", "why", "alertname"}
                 # A server that was never seen has a target and nothing else; the model of one that was is joined.
                 of_servers = re.search("state|:start|unserved", rule["record"]) or level == "target"
                 allowed = [set(levels[level])]
@@ -134,6 +135,10 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
                     [{*labels.scope, labels.model_name}]
                     if re.search("measured_speedup|step_cost|gone|replicas_missing|unwatched", rule["record"])
                     else []
+                )
+                # One of its servers, or an alert on its service.
+                allowed += (
+                    [{*levels["model"], labels.instance}, set(levels["service"])] if "cause" in rule["record"] else []
                 )
                 # The values of a label are counted.
                 allowed += (

@@ -22,7 +22,7 @@ from draftboard.status import Status
 ROOT = Path(__file__).parent.parent.parent
 # What matters of these is their labels, or a code in somebody else's list.
 NEEDS_SOMEBODY = {Status.DOWN, Status.HUNG, Status.BAD, Status.STUCK, Status.WARN}
-WITHOUT_WORDS = {"firing_alerts", "drafting", "runs", "kv_cache_capacity"}
+WITHOUT_WORDS = {"firing_alerts", "drafting", "runs", "kv_cache_capacity", "rank"}
 PUBLIC = {
     # Names that users write into their own queries: they change only with a line in CHANGELOG.
     *(

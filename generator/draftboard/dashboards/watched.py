@@ -37,6 +37,6 @@ def nothing_watched(scope: Scope) -> list[dict[str, Any]]:
     no_target = promql.binary(promql.constant(str(_NO_TARGET), loaded), "unless", some)
     no_rules = promql.binary(promql.binary(f"vector({_NO_RULES})", "unless", loaded), "unless", some)
     return [
-        query(no_target, "no_target", legend="Models", instant=True),
-        query(no_rules, "no_rules", legend="Rules", instant=True),
+        query(promql.aggregate("max", (), expr), ref, legend=legend, instant=True)
+        for ref, legend, expr in (("no_target", "Models", no_target), ("no_rules", "Rules", no_rules))
     ]

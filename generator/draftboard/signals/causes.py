@@ -79,8 +79,8 @@ def _servers() -> Expr:
     down = Aggregate("group", (LEVEL, _INSTANCE), target_up.at(Level.TARGET).equals(0))
     one = _one(down, (LEVEL,), _INSTANCE, "([^ ]+) .*not answer")
     more = CountValues(_MORE, (over_level("count", down) - 1) > 0)
-    both = LabelJoin(Carrying(one, _MORE, more, (LEVEL,)), _WHY, ";", (_INSTANCE, _MORE))
-    several = LabelReplace(both, _WHY, "$1 and $2 more do not answer", _WHY, "(.*);(.+)")
+    both = LabelJoin(Carrying(one, _MORE, more, (LEVEL,)), _WHY, " and ", (_INSTANCE, _MORE))
+    several = LabelReplace(both, _WHY, "$1 more do not answer", _WHY, "(.*)")
     alone = LabelReplace(one, _WHY, "$1 does not answer", _INSTANCE, "(.*)")
     return several.combined("or", alone, on(LEVEL))
 

@@ -68,7 +68,7 @@ next_step = Signal(
     unit=Unit.CODE,
     expr=first_of(
         *(part + _ABOVE_ADVICE for part in (_URGENT, _mends)),
-        *(advice.advice, HEALTH.any_of(_HEALTH, "warning") + _ABOVE_ADVICE),
+        *(advice.advice + 0, HEALTH.any_of(_HEALTH, "warning") + _ABOVE_ADVICE),
     ),
     record="vllm_health:next_step",
     codes=(*_ADVICE, *_STEPS),

@@ -7,7 +7,7 @@ from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.signals import capacity, costs, health, requests, states, steps, traffic, users
 from draftboard.signals.baseline import METHOD
-from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
+from draftboard.signals.signal import NO_BANDS, Better, Code, Signal, Unit, good_from, good_under
 from draftboard.signals.states import STATES
 from draftboard.status import Status
 
@@ -73,10 +73,11 @@ lead = replace(
     title="Lead over the next variant",
     short="times as fast as the next",
     question="Is it certain which variant is best?",
-    description="Measured speedup of the best variant / that of the next; at least: low end of the one's 95 % interval "
-    "/ high end of the other's. Certain: that is above 1.",
+    description="Measured speedup of the best variant / that of the next; at least: the low end of the one's 95 % "
+    "interval / the high end of the other's.",
     action="If they are not apart, measure longer.",
     expr=_best.per(Aggregate("max", (), _others)),
+    bands=NO_BANDS,
     levels=(Level.FLEET,),
     decimals=2,
 )
@@ -89,6 +90,7 @@ lead_low = replace(
     question="How far is the best variant ahead at least?",
     description="Low end of the best variant's 95 % interval / high end of the next one's.",
     expr=best_low.expr.per(_next_high),
+    bands=good_from(1, good="ahead", under="not-certain"),
 )
 intervals_apart = Signal(
     name="intervals_apart",

@@ -28,7 +28,7 @@ PAGE = Page(
                 action=versus.best_variant.action,
             ),
             tiles(
-                "Lead over the next variant",
+                versus.lead.title,
                 *(versus.lead, versus.lead_low, versus.intervals_apart),
                 level=None,
                 width=7,
