@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import program
-from draftboard.prometheus import Client, Promtool, Server
+from draftboard.prometheus import Client, Promtool, Series, Server
 from draftboard.settings import Settings
 from draftboard.signals.health import HEALTH
 from support import grafana
@@ -61,12 +61,18 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory, settings: Settings) -> 
 
 def drawn(prometheus: Client, files: dict[str, str], subject: str, title: str, lines: str = "5") -> set[str]:
     """Models that a panel draws over the last hours."""
+    series = answered(prometheus, files, subject, title, lines)[0]
+    return {one.labels["model_name"].removeprefix("org/") for one in series}
+
+
+def answered(
+    prometheus: Client, files: dict[str, str], subject: str, title: str, lines: str = "5"
+) -> list[list[Series]]:
+    """Series of each of its queries."""
     dashboard = json.loads(files[f"dashboards/draftboard-{subject}.json"])
     (panel,) = (one for one in grafana.panels(dashboard) if one["title"] == title)
-    (target,) = panel["targets"]
-    expr = grafana.substituted(target["expr"], dashboard, "5m", {"lines": lines})
-    answer = prometheus.query_range(expr, END - HOURS * 3600, END, PACE)
-    return {series.labels["model_name"].removeprefix("org/") for series in answer}
+    exprs = (grafana.substituted(one["expr"], dashboard, "5m", {"lines": lines}) for one in panel["targets"])
+    return [prometheus.query_range(expr, END - HOURS * 3600, END, PACE) for expr in exprs]
 
 
 def test_the_five_worst_are_drawn_and_of_equals_the_busiest(prometheus: Client, files: dict[str, str]) -> None:
@@ -83,3 +89,13 @@ def test_twelve_are_one_click_away_and_so_are_all_that_draft(prometheus: Client,
 
 def test_a_failure_is_drawn_whosever_it_is_and_although_it_has_ended(prometheus: Client, files: dict[str, str]) -> None:
     assert drawn(prometheus, files, "latency", "Share of failed requests") == {FAILS}
+
+
+def test_that_nothing_fails_is_drawn_where_requests_are_counted(prometheus: Client, files: dict[str, str]) -> None:
+    failing, none = answered(prometheus, files, "latency", "Share of failed requests")
+    (zero,) = none
+    assert {value for _, value in zero.samples} == {0}
+    # At each moment the one or the other.
+    times = {time for series in (*failing, zero) for time, _ in series.samples}
+    assert len(times) == sum(len(series.samples) for series in (*failing, zero)) == HOURS * 60 + 1
+    assert answered(prometheus, files, "latency", "Unanswered requests")[-1] == []
