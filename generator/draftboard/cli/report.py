@@ -50,6 +50,7 @@ method_option = click.option(
 @click.option("--top-p", type=Number(0, 1), help="Sampling top_p of the workload; stored for `compare`.")
 @click.option("--max-tokens", type=Number(1, 1e9), help="max_tokens of the workload; stored for `compare`.")
 @click.option("--engines", is_flag=True, help="Also report each engine.")
+@click.option("--all", "every_model", is_flag=True, help="Print every model, not only the worst of many.")
 @shared.access_options()
 @shared.config_option
 @shared.output_options
@@ -70,6 +71,7 @@ def report_command(
     model: str,
     method: str,
     engines: bool,
+    every_model: bool,
     token_file: Path | None,
     ca_file: Path | None,
     config: Path | None,
@@ -98,7 +100,7 @@ def report_command(
     require(not (every and (plot or at is not None)), "--every excludes --plot and --at")
     require(plot or not force, "--force requires --plot: it replaces that file")
     if summary:
-        others = (sources, window, before, after, method, engines, plot, every, *sampling.values())
+        others = (sources, window, before, after, method, engines, every_model, plot, every, *sampling.values())
         require(prometheus and not any(others), "--summary takes --prometheus, --range, --at and --model alone")
     if plot:
         require_new(plot, force=force)
@@ -126,7 +128,7 @@ def report_command(
     with screen.progress_bar() as progress:
         judged = engines or (None if shared.prints_json() else False)  # To judge hundreds of engines takes seconds.
         result = report(source, settings, method=method, engines=judged, sampling=requests, progress=progress)
-    shared.print_result(result, partial(document, result, settings, engines=engines))
+    shared.print_result(result, partial(document, result, settings, engines=engines, every_model=every_model))
     if plot:
         draw(result, settings, plot)
 

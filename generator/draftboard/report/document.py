@@ -1,5 +1,6 @@
 """A report in words: the verdict and its reasons first, then the numbers, then what must be known to read them."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import zip_longest
@@ -43,16 +44,25 @@ BY_COSTS = frozenset(
 _NO_K_PAYS = "no k pays"
 
 
-def document(report: Report, settings: Settings, *, engines: bool) -> Document:
-    """Every model; its engines too, where they are asked for."""
-    return Document.of(_blocks(report, settings, engines=engines))
+MOST_MODELS = 20
+"""That a person reads; of more, the worst."""
 
 
-def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Block]:
+def document(report: Report, settings: Settings, *, engines: bool, every_model: bool = False) -> Document:
+    """The models, of many the worst unless every one is asked for; their engines too, where they are asked for."""
+    return Document.of(_blocks(report, settings, engines=engines, every_model=every_model))
+
+
+def _blocks(report: Report, settings: Settings, *, engines: bool, every_model: bool) -> Iterator[Block]:
     settings = settings.speaking(DIALECTS[report.dialect])
     origin = f"{report.origin}: {', '.join(report.sources)}"
     yield Sentence(", ".join((origin, *time_in_words(report.seconds, report.taken_at))), Status.QUIET)
-    for model in report.models:
+    shown = report.models
+    if len(shown) > MOST_MODELS and not every_model:
+        shown = tuple(sorted(shown, key=_badness)[:MOST_MODELS])
+        yield _counts(report.models)
+        yield Sentence(f"{len(report.models)} models, of which the {MOST_MODELS} worst follow: --all prints all.")
+    for model in shown:
         yield Heading(named(model), _headline(model))
         yield Bullets(tuple(warnings(model)), Status.BAD)
         yield Bullets(model.verdict.reasons)
@@ -76,6 +86,18 @@ def _blocks(report: Report, settings: Settings, *, engines: bool) -> Iterator[Bl
     yield Bullets(report.notes, Status.WARN)
     if any(model.speculation for model in report.models) and economics.step_speedup.exists(settings):
         yield Note(_REST)
+
+
+def _badness(model: ModelReport) -> int:
+    """The lower, the sooner somebody should look."""
+    return [*Status].index(_headline(model).status)
+
+
+def _counts(models: Iterable[ModelReport]) -> Table:
+    """How many models have each verdict, the worst first."""
+    said = Counter((_badness(one), "users wait" if one.waiting.says else _plain_verdict(one)) for one in models)
+    rows = ((Text(words, [*Status][bad]), f"{count:,}") for (bad, words), count in sorted(said.items()))
+    return Table(columns("Models by verdict", numbers=("Models",)), tuple(rows))
 
 
 def _headline(model: ModelReport) -> Text:
@@ -249,9 +271,13 @@ def _load(model: ModelReport) -> Iterator[str]:
             yield f"{text} {signal.unit.words}" if signal.unit.per_second else f"{within(signal.title)} {text}"
 
 
+def _plain_verdict(entry: Judged) -> str:
+    return entry.verdict.says or entry.verdict.withheld or entry.state
+
+
 def status_of(entry: Judged) -> Status:
     """What the verdict means, or the state where there is none."""
-    text = entry.verdict.says or entry.verdict.withheld or entry.state
+    text = _plain_verdict(entry)
     return next((code.status for code in (*verdict.codes, *state.codes, *FURTHER) if code.says == text), Status.WARN)
 
 
