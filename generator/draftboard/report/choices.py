@@ -23,6 +23,7 @@ class Chosen(Described):
     batch: float
     """At most so many requests share a step."""
     steps: float
+    """How many there were."""
     shares: dict[str, float]
     """Of the steps, by the tokens drafted for each request; `differ` where requests of a step have unlike drafts, or
     verification is adaptive, of which vLLM exports no length."""
