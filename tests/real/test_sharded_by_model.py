@@ -1,8 +1,8 @@
 """Several Prometheus share a fleet by model as docs/operate/scale.md says: each model is with one of them, whole."""
 
 import re
+import signal
 import subprocess
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import yaml
 from conftest import ROOT, program
 from draftboard.durations import Duration
 from draftboard.prometheus import Client, Server
+from support.waiting import until
 
 pytestmark = pytest.mark.prometheus
 
@@ -36,15 +37,15 @@ def test_all_servers_of_a_model_are_with_one_prometheus_and_none_is_left_out(tmp
         for shard in range(SHARDS):
             folder = tmp_path / f"{shard}"
             folder.mkdir()
-            (folder / "prometheus.yml").write_text(configuration(shard))
-            subprocess.run([promtool, "check", "config", folder / "prometheus.yml"], check=True, capture_output=True)
             process, url = Server(program("prometheus"), folder, lookback=Duration(60)).start()
             stack.callback(process.wait)
             stack.callback(process.terminate)
+            (folder / "prometheus.yml").write_text(configuration(shard))
+            subprocess.run([promtool, "check", "config", folder / "prometheus.yml"], check=True, capture_output=True)
+            process.send_signal(signal.SIGHUP)
             client = stack.enter_context(Client(url))
-            while not (targets := client.targets()):
-                assert process.poll() is None
-                time.sleep(0.1)
+            until(client.targets, "targets are chosen", 60)
+            targets = client.targets()
             scraped.append({(one.labels["model"], one.labels["instance"]) for one in targets})
             assert not any(name.startswith("__tmp") for one in targets for name in one.labels)
     models = [{model for model, _ in servers} for servers in scraped]
