@@ -19,7 +19,7 @@ from draftboard.signals.integrity import judged
 from draftboard.signals.traffic import enough_drafts
 
 # What text repeats changes from request to request: without a usual day, a drop of lookups is no drop.
-_unknown_lookup = judged.where(Labels("spec_method"), Setting("methods.lookup")).combined(
+_unknown_lookup = comparison.acceptance_change.where(Labels("spec_method"), Setting("methods.lookup")).combined(
     "unless", comparison.length_anomaly
 )
 _enough_to_compare = If(

@@ -53,11 +53,11 @@ acceptance_at_start = Signal(
 
 def _against(span: Duration) -> Expr:
     """An hour's acceptance / that of the same hour so long ago, at the same K."""
-    return (acceptance_of_hour / acceptance_of_hour.ago(span)) & configured_k.equals(configured_k.ago(span))
+    return acceptance_of_hour.per(acceptance_of_hour.ago(span)) & configured_k.equals(configured_k.ago(span))
 
 
 # What differs with the time of day differed yesterday, too; what differs with the day of the week, a week ago.
-_since_start = ((acceptance_of_hour / acceptance_at_start) & (_against(_DAY) < _HALF_A_DROP)).combined(
+_since_start = (acceptance_of_hour.per(acceptance_at_start) & (_against(_DAY) < _HALF_A_DROP)).combined(
     "unless", _against(_WEEK) > _HALF_A_DROP
 )
 acceptance_decline = Signal(
