@@ -3,19 +3,7 @@
 from dataclasses import replace
 from functools import reduce
 
-from draftboard.expr.nodes import (
-    LEVEL,
-    Carrying,
-    CountValues,
-    Expr,
-    Now,
-    expr,
-    first_of,
-    ignoring,
-    merged,
-    on,
-    over_level,
-)
+from draftboard.expr.nodes import LEVEL, Carrying, CountValues, Expr, first_of, ignoring
 from draftboard.expr.scope import Level
 from draftboard.signals import advice, drafting, gains, health, traffic
 from draftboard.signals.advice import ADVICE
@@ -78,19 +66,16 @@ urgent = next_step >= _ABOVE_ADVICE
 """What comes before any advice on K: of servers, users and counters."""
 
 
-def _gain(next_k: Expr, gain: Expr) -> Expr:
-    """The gain of a K, which stands in a label."""
-    return CountValues("next_k", next_k).combined("*", gain, ignoring("next_k", group="left"))
+def _gain(row: str, next_k: Expr, gain: Expr) -> Expr:
+    """The gain of a K, which stands in a label, where it is advised."""
+    where_advised = gain & ADVICE.any_of(advice.advice, row)
+    return CountValues("next_k", next_k).combined("*", where_advised, ignoring("next_k", group="left"))
 
 
-_gains = merged(
-    "advice",
-    {
-        f"{ADVICE['shorter'].value}": _gain(gains.fastest_k, gains.shorter_gain),
-        f"{ADVICE['longer'].value}": _gain(drafting.configured_k + 1, gains.longer_gain),
-    },
+_advised = first_of(
+    _gain("shorter", gains.fastest_k, gains.shorter_gain),
+    _gain("longer", drafting.configured_k + 1, gains.longer_gain),
 )
-_advised = _gains.combined("and", CountValues("advice", advice.advice), on(LEVEL, "advice")).max("advice")
 next_gain = Signal(
     name="next_gain",
     title="Gain of the K to try",
