@@ -4,9 +4,11 @@ Replaced are addresses, the time that is asked for, and how long a reader waits;
 which servers its addresses are.
 """
 
+import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,7 +55,7 @@ QUICK = {
     r"report .*--json|compare \S+ \S+:\d": "--window 15s",
     "calibrate ": "--rounds 3 --requests 2",
     "sweep ": "--requests 8",
-    "simulate .*--backfill": "--backfill 2m",
+    "simulate .*--backfill (?!2h30m)": "--backfill 2m",
     "simulate ": f"--port 0 --speed {SPEED}",
 }
 """Options that shorten what a reader waits for, by how a command of `draftboard` begins; the last of a name counts."""
@@ -77,7 +79,13 @@ class Reader:
         done = typed(self.moved(command), self.shell, self.folder)
         expected = FINDINGS if command.startswith("draftboard doctor --prometheus") else 0
         assert done.returncode == expected, f"{command}: {done.stdout}{done.stderr}"
-        return done.stdout
+        return done.stdout + done.stderr
+
+    def keeps(self, said: str, page: str) -> None:
+        """Have what was left running stopped in the end, and its address in place of that of the page."""
+        there, shown = (re.findall(r"keeps running at http://(\S+) \(process (\d+)", text)[0] for text in (said, page))
+        self.places[shown[0]] = there[0]
+        self.stack.callback(os.kill, int(there[1]), signal.SIGTERM)
 
     def moved(self, command: str) -> str:
         """The command, with our addresses, and without long waits."""
@@ -225,6 +233,8 @@ def test_the_commands_of_a_page_work_in_their_order_and_print_what_it_shows(page
             reader.starts(each.command)
             continue
         said = reader.types(each.command)
+        if " --keep" in each.command:
+            reader.keeps(said, "\n".join(each.output))
         if each.command.startswith("cp alerts/"):
             recorded(reader.places["http://127.0.0.1:9090"])
         # Lines that go on where the one before was too long do so elsewhere.
