@@ -114,6 +114,17 @@ def test_time_goes_on_as_fast_as_asked_and_a_restart_gives_no_page(tmp_path: Pat
             pass
 
 
+@pytest.mark.parametrize("speed", ["20", "0.5"])
+def test_what_another_speed_bends_is_said(speed: str) -> None:
+    with live("--scenario", "idle", "--speed", speed) as (process, _):
+        assert process.stdout
+        said = process.stdout.readline()
+        assert said.startswith(f"A second here is {speed} of the servers': rates per second, and requests in flight")
+        assert (
+            f"read {speed} times as high. Times of requests and of steps, batches, shares and speedups are as" in said
+        )
+
+
 def test_targets_are_named_as_the_one_who_asks_names_the_host(tmp_path: Path) -> None:
     path = tmp_path / "labelled.toml"
     path.write_text(

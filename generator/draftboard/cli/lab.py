@@ -178,6 +178,10 @@ def demo(
 
 
 _STEP = Duration(15)
+_FASTER = (
+    "A second here is {0:g} of the servers': rates per second, and requests in flight that follow from them, read "
+    "{0:g} times as high. Times of requests and of steps, batches, shares and speedups are as simulated."
+)
 
 
 @click.command(context_settings={"show_default": True})
@@ -251,6 +255,8 @@ def simulate(
             for place in places:
                 shared.print_line(f"http://{place}/metrics")
             shared.print_line(f"All of them, for Prometheus' http_sd_configs: http://{places[0]}/targets")
+            if speed != 1:
+                shared.print_line(_FASTER.format(speed))
             threading.Event().wait()
     except KeyboardInterrupt:
         click.echo("Stopped.", err=True)

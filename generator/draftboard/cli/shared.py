@@ -98,7 +98,11 @@ class Number(click.FloatRange):
 
 
 factor_option = click.option(
-    "--speed", type=Number(0, 1000, min_open=True), default=1.0, show_default=True, help="Time factor."
+    "--speed",
+    type=Number(0, 1000, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Time factor, by which rates read higher.",
 )
 
 
