@@ -73,7 +73,12 @@ def _name(rule: Rule) -> str:
 
 def nodes(expr: str, kind: type) -> list[Any]:
     """All nodes of one kind in an expression."""
-    return [node for node in _walked(promql_parser.parse(expr)) if isinstance(node, kind)]
+    return [node for node in _all_nodes(expr) if isinstance(node, kind)]
+
+
+@functools.lru_cache(maxsize=8)  # Most look for several kinds in one expression after another.
+def _all_nodes(expr: str) -> tuple[Any, ...]:
+    return tuple(_walked(promql_parser.parse(expr)))
 
 
 _BELOW = ("lhs", "rhs", "expr", "vector_selector", "param", "args")

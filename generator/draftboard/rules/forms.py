@@ -1,11 +1,14 @@
 """Rule files as each ruler takes them."""
 
+import io
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import yaml
+from yaml.emitter import ScalarAnalysis
 
 from draftboard.durations import Duration
 from draftboard.rulers import Ruler
@@ -59,8 +62,20 @@ class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401, ARG002
         return True
 
+    def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
+        return _analysed(scalar)
+
     def text(self, text: str) -> yaml.ScalarNode:
         return self.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_PLAIN = yaml.SafeDumper(io.StringIO(), allow_unicode=True)
+
+
+@lru_cache(maxsize=20_000)
+def _analysed(scalar: str) -> ScalarAnalysis:
+    """PyYAML looks at each character in Python; keys recur in a file, and expressions in the files of all rulers."""
+    return _PLAIN.analyze_scalar(scalar)
 
 
 _Dumper.add_representer(str, _Dumper.text)
