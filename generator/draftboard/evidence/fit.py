@@ -121,7 +121,9 @@ def _of_cost(row: Measurement, kind: Kind, overhead: float) -> Callable[[float],
 def _of_growth(grown: Growth, kind: Kind, overhead: float) -> Callable[[float], float]:
     def error(knee: float) -> float:
         first, *later = (step_cost(load, kind, overhead, knee) for load in grown.loads)
-        return fmean(abs(math.log(cost / first / told)) for cost, told in zip(later, grown.relative[1:], strict=True))
+        return fmean(
+            abs(math.log(cost / first / published)) for cost, published in zip(later, grown.relative[1:], strict=True)
+        )
 
     return error
 

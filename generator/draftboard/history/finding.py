@@ -228,8 +228,8 @@ def _side(run: Run, kept: Sequence[Window], timed: Sequence[Window], loads: Sequ
 def _too_little(before: Sequence[Window], after: Sequence[Window]) -> str:
     def sizes(side: Sequence[Window]) -> str:
         counts = Counter(one.load for one in side if one.load)
-        said = (f"{load.batch} of {load.context} tokens ({counts[load]})" for load in sorted(counts))
-        return ", ".join(said) or "none"
+        found = (f"{load.batch} of {load.context} tokens ({counts[load]})" for load in sorted(counts))
+        return ", ".join(found) or "none"
 
     needed = f"{LEAST} windows of one batch size and context on both sides"
     return f"not enough like load: {needed}; before {sizes(before)}, after {sizes(after)}"

@@ -49,8 +49,8 @@ def watch(
     seconds = source.window.seconds
 
     def first_readings() -> dict[httpx.URL, Page]:
-        asked = [url for url in urls if url not in missing]
-        answers = zip(asked, scrape_each(asked, source.access, source.limits), strict=True)
+        answering = [url for url in urls if url not in missing]
+        answers = zip(answering, scrape_each(answering, source.access, source.limits), strict=True)
         found = dict[httpx.URL, Page]()
         for url, page in answers:
             if isinstance(page, Page):

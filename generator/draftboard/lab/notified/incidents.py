@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import Table, first_mistake, read_toml
-from draftboard.lab.notified.result import Notification, Outcome, Told
+from draftboard.lab.notified.result import Detection, Notification, Outcome
 
 
 class Incident(Table):
@@ -65,7 +65,7 @@ def load_incidents(path: Path) -> tuple[Incident, ...]:
 
 def compared(
     incidents: Sequence[Incident], notifications: Sequence[Notification], *, late: Duration, early: Duration
-) -> tuple[tuple[Told, ...], tuple[Notification, ...]]:
+) -> tuple[tuple[Detection, ...], tuple[Notification, ...]]:
     """Each incident's first message, and new critical messages that fit none.
 
     A message fits an incident if it says that alerts fire, its labels do not contradict the incident's, and it comes at
@@ -80,17 +80,17 @@ def compared(
         holds = over[id(message)] > incident.since
         return bool(message.firing) and urgent and near and holds and incident.concerns(message.group)
 
-    told = []
+    detections = []
     for incident in incidents:
         first = next((message for message in notifications if fits(incident, message)), None)
         if first is None:
-            told.append(Told(incident.name, incident.since, "missed"))
+            detections.append(Detection(incident.name, incident.since, "missed"))
             continue
         after = first.at - incident.since
         outcome: Outcome = "early" if after < 0 else "late" if after > late.seconds else "in time"
-        told.append(Told(incident.name, incident.since, outcome, after, first.alerts))
+        detections.append(Detection(incident.name, incident.since, outcome, after, first.alerts))
     pages = (message for message in notifications if message.is_page)
-    return tuple(told), tuple(page for page in pages if not any(fits(incident, page) for incident in incidents))
+    return tuple(detections), tuple(page for page in pages if not any(fits(incident, page) for incident in incidents))
 
 
 def _over(notifications: Sequence[Notification]) -> dict[int, float]:

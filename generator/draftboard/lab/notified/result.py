@@ -33,8 +33,8 @@ class Notification(Described):
 
 
 @dataclass(frozen=True)
-class Told(Described):
-    """What an incident's people would have learned, and when."""
+class Detection(Described):
+    """The first notification of an incident, and whether it came in time."""
 
     incident: str
     start: float
@@ -60,7 +60,7 @@ class Outlook(Described):
     fired: int
     """Alerts that fired, before inhibition and grouping, by series and time."""
     notifications: tuple[Notification, ...]
-    incidents: tuple[Told, ...]
+    incidents: tuple[Detection, ...]
     false_pages: tuple[Notification, ...] | None
     """New critical messages that fit no incident; null without a file of incidents."""
     schema_version: int = 1

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from draftboard.lab.notified.result import Basis, Kind, Notification, Outcome, Outlook, Told
+from draftboard.lab.notified.result import Basis, Detection, Kind, Notification, Outcome, Outlook
 from draftboard.output import Block, Bullets, Document, Heading, Note, Sentence, Table, Text, columns
 from draftboard.status import Status
 
@@ -63,11 +63,12 @@ def _blocks(outlook: Outlook) -> Iterator[Block]:
 
 def _incidents(outlook: Outlook) -> Iterator[Block]:
     false = outlook.false_pages or ()
-    counts = Counter(told.outcome for told in outlook.incidents)
+    counts = Counter(one.outcome for one in outlook.incidents)
     found = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _OUTCOMES if counts[outcome])
     yield Heading("Against your incidents", Text(f"{found or 'none in this time'}; {len(false)} false"))
     yield Table(
-        columns("Start (UTC)", "Incident", "Told", "By", numbers=["After"]), tuple(map(_told, outlook.incidents))
+        columns("Start (UTC)", "Incident", "Notified", "By", numbers=["After"]),
+        tuple(map(_detection, outlook.incidents)),
     )
     new = Counter(name for one in outlook.notifications if one.is_page for name in one.alerts)
     wrong = Counter(name for one in false for name in one.alerts)
@@ -82,10 +83,10 @@ def _pages(count: int) -> str:
     return f"{count} page{'' if count == 1 else 's'}"
 
 
-def _told(told: Told) -> tuple[str | Text, ...]:
-    after = "-" if told.after_seconds is None else f"{told.after_seconds / 60:+.1f} min"
-    outcome = Text(told.outcome, _OUTCOMES[told.outcome])
-    return _when(told.start), told.incident, outcome, ", ".join(told.alerts) or "-", after
+def _detection(one: Detection) -> tuple[str | Text, ...]:
+    after = "-" if one.after_seconds is None else f"{one.after_seconds / 60:+.1f} min"
+    outcome = Text(one.outcome, _OUTCOMES[one.outcome])
+    return _when(one.start), one.incident, outcome, ", ".join(one.alerts) or "-", after
 
 
 def _row(message: Notification) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ class _Page(Collector):
 
 
 def page(instance: Instance) -> bytes:
-    """The text of `/metrics`: the classic format, whatever is asked for, as vLLM does."""
+    """The text of `/metrics`: the classic format, whatever a scrape accepts, as vLLM does."""
     return generate_latest(_Page(instance))
 
 
@@ -76,13 +76,13 @@ def serving(targets: Sequence[Target], host: str, port: int, speed: float) -> It
 
 
 def _site(instance: Instance, speed: float, listed: Callable[[str], bytes]) -> WSGIApplication:
-    """What one instance answers. Its time goes on when its page is asked for."""
-    asked, started = threading.Lock(), time.monotonic()
+    """What one instance answers. Its time goes on when it is scraped."""
+    one_by_one, started = threading.Lock(), time.monotonic()
 
     def answer(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         match environ["PATH_INFO"].rstrip("/"):
             case "/metrics":
-                with asked:
+                with one_by_one:
                     instance.advance((time.monotonic() - started) * speed)
                     if instance.up:
                         return respond(start, page(instance), CONTENT_TYPE_LATEST)

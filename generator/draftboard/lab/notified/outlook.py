@@ -31,7 +31,7 @@ def outlook(
     found = past(client, settings, evaluator, since=since, until=until, progress=progress)
     messages = sent(found.fired, settings, step=settings.rules.evaluation_interval.seconds)
     within = [one for one in incidents or () if found.start <= one.since <= found.end]
-    told, false = compared(within, messages, late=late, early=early)
+    detections, false = compared(within, messages, late=late, early=early)
     return Outlook(
         source=client.url,
         start=found.start,
@@ -40,6 +40,6 @@ def outlook(
         scraped=found.scraped,
         fired=len(found.fired),
         notifications=tuple(messages),
-        incidents=told,
+        incidents=detections,
         false_pages=None if incidents is None else false,
     )
