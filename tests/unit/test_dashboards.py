@@ -542,7 +542,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         *("records_missing", "alertmanagers"),  # alerts: without records and Alertmanager other pages end
         *("baseline_prompt_length", "baseline_answer_length"),  # shown as lengths of the baseline itself
         "slo_events",  # divisor of the error ratios
-        "slo_unserved",  # part of both
+        *("slo_unserved", "slo_refused"),  # parts of both
         "slo_bad_events",  # their dividend
         "error_budget",  # divisor of the burn rates
         "http_faults",  # shown with rejections, as HTTP server errors
