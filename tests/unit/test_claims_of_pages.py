@@ -9,6 +9,8 @@ import pytest
 
 from conftest import ROOT
 from draftboard.catalogue import latency
+from draftboard.dashboards import PAGES as DASHBOARDS
+from draftboard.dashboards import uid
 from draftboard.durations import Duration
 from draftboard.settings import Settings
 
@@ -157,3 +159,11 @@ def test_the_page_on_performance_measured_every_dashboard() -> None:
     page = (ROOT / "docs/reference/performance.md").read_text()
     measured = {*re.findall(r"^\| `(draftboard-\w+)`", page, re.MULTILINE)}
     assert measured == {path.stem for path in (ROOT / "dashboards").glob("*.json")}
+
+
+def test_the_documentation_says_which_question_each_dashboard_answers() -> None:
+    text = (ROOT / "docs/operate/existing.md").read_text().partition("| which question it answers |\n|---|---|\n")[2]
+    told = [re.match(r"\| `(.+)` \| (.+) \|", line) for line in text.split("\n\n")[0].splitlines()]
+    assert [row and row.groups() for row in told] == [
+        (uid(name, page.editions[0]), page.question) for name, page in DASHBOARDS.items()
+    ]
