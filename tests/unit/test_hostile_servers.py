@@ -184,6 +184,14 @@ def test_a_redirection_to_a_hostile_address_is_one_line(text: str, capsys: pytes
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("words", [["simulate"], ["plan"], ["report", "--range"], ["signals"]])
+def test_an_argument_that_is_repeated_is_words(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipeline may pass the name of a stranger's file."""
+    code, out, err = run(*words, "\n".join(CORPUS.values()), capsys=capsys)
+    assert (code, out) == (2, "")
+    assert_words(err)
+
+
 @pytest.mark.parametrize("text", sorted(filter(None, ENCODABLE.values())))
 def test_an_error_of_a_server_under_a_sweep_is_words(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     def refuse(_server: FakeVLLM, request: BaseHTTPRequestHandler, _body: dict[str, Any]) -> bool:

@@ -83,6 +83,12 @@ class _Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("draftboard: interrupted", err=True)
             raise SystemExit(130) from None  # as in shells
+        except click.ClickException as error:
+            # click repeats arguments as they are, and a pipeline may pass names of strangers' files.
+            from draftboard.output import escape
+
+            error.message = escape.log(escape.terminal(error.message))
+            raise
         except OSError as error:
             raise _not_written(error) from None
         return result
