@@ -83,12 +83,13 @@ class _Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("draftboard: interrupted", err=True)
             raise SystemExit(130) from None  # as in shells
-        except click.ClickException as error:
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
             # click repeats arguments as they are, and a pipeline may pass names of strangers' files.
             from draftboard.output import escape
 
-            error.message = escape.log(escape.terminal(error.message))
-            raise
+            raise click.UsageError(escape.log(escape.terminal(error.format_message())), error.ctx) from None
         except OSError as error:
             raise _not_written(error) from None
         return result
