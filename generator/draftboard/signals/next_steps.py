@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import reduce
 
-from draftboard.expr.nodes import LEVEL, Carrying, CountValues, Expr, first_of, ignoring
+from draftboard.expr.nodes import LEVEL, Carrying, CountValues, Expr, Now, expr, first_of, ignoring, over_level
 from draftboard.expr.scope import Level
 from draftboard.signals import advice, drafting, gains, health, traffic
 from draftboard.signals.advice import ADVICE
@@ -73,8 +73,7 @@ def _gain(row: str, next_k: Expr, gain: Expr) -> Expr:
 
 
 _advised = first_of(
-    _gain("shorter", gains.fastest_k, gains.shorter_gain),
-    _gain("longer", drafting.configured_k + 1, gains.longer_gain),
+    _gain("shorter", gains.fastest_k, gains.shorter_gain), _gain("longer", drafting.configured_k + 1, gains.longer_gain)
 )
 next_gain = Signal(
     name="next_gain",
