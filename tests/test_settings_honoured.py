@@ -148,6 +148,8 @@ def without_effect(model: type[Settings], *prefixes: str) -> list[str]:
         made = render(changed(model, document, leaf, value))
         # Settings of one table mostly change one file; small files render fast, but not those made of others.
         read = [path for path in made if not path.endswith(".md") and not path.startswith("mixin")]
+        if {*made} != {*expected}:
+            continue
         paths = sorted(read, key=lambda path: (path != likely, path.startswith(MANAGED), len(expected[path])))
         likely = next((path for path in paths if made[path] != expected[path]), "")
         found += [] if likely else [leaf]
