@@ -204,8 +204,11 @@ def test_pages_of_an_equal_request_rate_measure_though_drafts_empty_the_batch(ra
 
 
 def test_pages_of_other_request_rates_measure_nothing() -> None:
-    """But where batches are alike, as with clients that keep a fixed number of requests in flight."""
-    for seed, (rate, times) in enumerate(product((8.0, 20.0), (1 / 2, 2 / 3, 1.4, 2, 3))):
+    """But where batches are alike, as with clients that keep a fixed number of requests in flight.
+
+    The rate of 200 requests that come at random is uncertain by 14 % on both sides together: 1.4 may read as 1.2.
+    """
+    for seed, (rate, times) in enumerate(product((8.0, 20.0), (1 / 2, 1.8, 2, 3))):
         fast, plain = served(rate, seed, k=3), served(rate * times, seed + 100)
         (model, _), batches = read(fast, plain, seconds=None), [held_by(one) for one in (fast, plain)]
         assert (model.measured_speedup is not None) == math.isclose(*batches, rel_tol=0.2), (rate, times)
