@@ -15,6 +15,7 @@ STEADY = {"model:vllm_step_cost:ratio_rate5m": "of batches of one size on both s
 OF_RATIOS = {
     "model:vllm_spec_decode_verdict:enum_rate5m": "a measured speedup refutes beyond 20 % only (thresholds.load)",
     "engine:vllm_health:enum_rate5m": "acceptance of an engine, costs of its model",
+    "model:vllm_health:rank": "an order of models, by health, tokens and gain",
     "model:draftboard_spec_class_speedup_low:ratio_rate5m": "acceptance of a class, costs of its model",
     "model:draftboard_spec_class_speedup_high:ratio_rate5m": "acceptance of a class, costs of its model",
 }
