@@ -120,7 +120,10 @@ class Stack:
         listed = self.run("ps", "--all", "--format", "{{.Service}} {{.ExitCode}} {{.State}} {{.Health}}", read=True)
         for name, code, *state in (line.split() for line in listed.splitlines()):
             if code != "0" or {"restarting", "unhealthy"} & {*state}:
-                for line in self.run("logs", "--no-log-prefix", "--tail", "3", name, read=True).splitlines():
+                lines = self.run("logs", "--no-log-prefix", "--tail", "100", name, read=True).splitlines()
+                # Docker starts it again, and its first words then follow its last ones.
+                errors = [line for line in lines if re.search(r"(?i)\berr(or)?\b|fatal|start\.sh: ", line)]
+                for line in (errors or lines)[-3:]:
                     print(f"stack.py: {name}: {line}", file=sys.stderr)
 
     def warn(self) -> None:
