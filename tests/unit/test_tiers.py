@@ -23,6 +23,7 @@ from support.rulefiles import records_in, rules
 NAME = re.compile(r"\b(?:engine|fleet|host|model|monitor|scope|service|target):\w+:\w+")
 LINK = re.compile(r"/d/([\w-]+)")
 GRAFANA = "https://grafana.example"
+rendered = pytest.mark.long  # All files of three tiers are rendered.
 
 
 def in_tier(tier: Tier) -> Settings:
@@ -55,6 +56,7 @@ def texts(files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield path, files[path]
 
 
+@rendered
 @pytest.mark.parametrize("tier", TIERS)
 def test_whatever_rules_alerts_runbooks_and_pages_read_is_recorded(
     tier: Tier, built: Mapping[Tier, Mapping[str, str]]
@@ -68,6 +70,7 @@ def test_whatever_rules_alerts_runbooks_and_pages_read_is_recorded(
     assert {where: missing for where, missing in named.items() if missing} == {}
 
 
+@rendered
 def test_the_least_tier_records_nothing_that_only_pages_read(built: Mapping[Tier, Mapping[str, str]]) -> None:
     files = built["alerts"]
     made = recorded(files)
@@ -80,6 +83,7 @@ def test_the_least_tier_records_nothing_that_only_pages_read(built: Mapping[Tier
     assert not any(NAME.search(json.dumps(page)) for page in pages(files).values())
 
 
+@rendered
 def test_a_tier_has_the_records_of_the_tier_below_it_and_equal_alerts(built: Mapping[Tier, Mapping[str, str]]) -> None:
     for less, more in pairwise(TIERS):
         below, above = recorded(built[less]), recorded(built[more])
@@ -88,6 +92,7 @@ def test_a_tier_has_the_records_of_the_tier_below_it_and_equal_alerts(built: Map
         assert alerts[0] == alerts[1]
 
 
+@rendered
 def test_no_alert_and_no_page_links_to_a_page_that_the_tier_lacks(built: Mapping[Tier, Mapping[str, str]]) -> None:
     for files in built.values():
         there = {page["uid"] for page in pages(files).values()}
@@ -97,6 +102,7 @@ def test_no_alert_and_no_page_links_to_a_page_that_the_tier_lacks(built: Mapping
         assert {where: uids for where, uids in dead.items() if uids} == {}
 
 
+@rendered
 def test_a_page_whose_records_are_missing_reads_raw_series(built: Mapping[Tier, Mapping[str, str]]) -> None:
     raw = {tier: {Path(path).stem for path in pages(built[tier]) if path.endswith("-raw.json")} for tier in TIERS}
     assert raw["full"] == set()
@@ -154,6 +160,7 @@ def test_build_prints_what_each_tier_costs(tmp_path: Path, capsys: pytest.Captur
     assert made == int(rows["standard"]) - 1  # The other release stands in the other file.
 
 
+@rendered
 def test_doctor_and_signals_name_records_of_the_tier_only(built: Mapping[Tier, Mapping[str, str]]) -> None:
     settings = in_tier("alerts")
     made = recorded(built["alerts"]).keys()
@@ -162,6 +169,7 @@ def test_doctor_and_signals_name_records_of_the_tier_only(built: Mapping[Tier, M
     assert fed == listed == made - {name for name in made if name.endswith("_release:info")}
 
 
+@rendered
 def test_promtool_takes_the_files_of_each_tier(
     built: Mapping[Tier, Mapping[str, str]], tmp_path: Path, promtool: Path
 ) -> None:

@@ -4,6 +4,7 @@ from functools import partial
 
 from draftboard.build.templating import environment
 from draftboard.expr.scope import Level
+from draftboard.rules import records
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.latency import per_token
@@ -16,9 +17,9 @@ _READ = (per_token.mean, request_rate, requests_running, requests_waiting)
 
 
 def paths(settings: Settings) -> tuple[str, ...]:
-    """The files; none where a record that they read does not exist, as with an engine that counts no requests."""
-    exist = all(signal.record_name(Level.MODEL, settings) for signal in _READ)
-    return tuple(_TEMPLATES) if exist else ()
+    """The files; none where a record that they read is not made, by an engine that counts no requests or by a tier."""
+    made = records(settings)
+    return tuple(_TEMPLATES) if all(signal.record_name(Level.MODEL, settings) in made for signal in _READ) else ()
 
 
 def text(path: str, settings: Settings, made_by: str) -> str:
