@@ -17,7 +17,7 @@ case " $* " in
     *" compose version "*) echo "${COMPOSE_VERSION-2.40.3}" ;;
     *Components*) echo "${PARTS-Engine}" ;;
     *" version --format "*) echo "${ENGINE_VERSION-28.2.2}" ;;
-    *" config --services "*) echo "$ENABLED" ;;
+    *" config --format json"*) echo '{"services": {'"$(printf '"%s": {},' $ENABLED | sed 's/,$//')"'}}' ;;
     *" --format {{.Service}}"*) echo "$STATES" ;;
     *" logs "*) echo "$LOGS" ;;
     *" promtool query "*) echo "$KEPT" ;;
