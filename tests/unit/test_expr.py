@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from draftboard.catalogue.latency import TIME_PER_OUTPUT_TOKEN as PER_TOKEN
+from draftboard.catalogue.speculation import DRAFTS
 from draftboard.durations import Duration
 from draftboard.expr import promql, vector
 from draftboard.expr.counts import Counts
-from draftboard.expr.nodes import Numbers, OverTime, Successor
+from draftboard.expr.nodes import AtMost, Labels, Numbers, OverTime, Raw, Successor
 from draftboard.expr.resolve import up_to
-from draftboard.expr.scope import Edition, Matcher, Scope
+from draftboard.expr.scope import Edition, Level, Matcher, Scope
 from draftboard.expr.to_numbers import values_of
 from draftboard.expr.to_promql import promql_of
 from draftboard.reading import counts_of
@@ -131,6 +132,27 @@ def test_several_partners_without_a_group_are_refused_as_prometheus_refuses_them
 
 # What is a number even at rest: gauges, and what follows from the settings.
 AT_REST = {"kv_cache_usage", "kv_cache_usage_mean", "draft_cost", "servers_down", "error_budget", "ranked_speedup"}
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        ({"a": 1, "b": 3, "c": 2}, {"b", "c"}),
+        ({"c": 1, "b": 1, "a": 1}, {"a", "b"}),  # Of equals the same at every reading.
+        ({"a": math.nan, "b": -math.inf, "c": 0}, {"b", "c"}),
+        ({"a": 1}, {"a"}),
+        ({}, set()),
+    ],
+)
+def test_the_greatest_of_each_group_keep_their_labels_and_values(values: dict[str, float], kept: set[str]) -> None:
+    series = {
+        frozenset({("model_name", model), ("engine", "0"), ("instance", name)}): value
+        for model in ("m", "n")
+        for name, value in values.items()
+    }
+    greatest = AtMost(2, (Labels("model_name"),), Raw(DRAFTS))
+    found = values_of(greatest, Counts(SETTINGS, {DRAFTS.name: series}), Level.ENGINE)
+    assert found == {labels: series[labels] for labels in series if vector.value_of(labels, "instance") in kept}
 
 
 def test_a_model_at_rest_has_no_ratio_and_never_nan() -> None:

@@ -145,6 +145,11 @@ def _(node: nodes.Aggregate, view: View) -> Vector:
 
 
 @to_numbers.register
+def _(node: nodes.AtMost, view: View) -> Vector:
+    return vector.at_most(node.most, _vector(node.argument, view), _only(node.by, view))
+
+
+@to_numbers.register
 def _(node: nodes.Spread, view: View) -> Vector:
     return vector.spread(node.share, _vector(node.argument, view), _only(node.by, view))
 

@@ -71,6 +71,14 @@ def aggregated(how: str, vector: Vector, key: Key) -> Vector:
     return {labels: _AGGREGATIONS[how](values) for labels, values in groups.items()}
 
 
+def at_most(most: int, vector: Vector, key: Key) -> Vector:
+    """`topk`: the greatest of all elements with the same key; of equals the first by their labels, NaN last."""
+    groups: dict[Labels, list[Labels]] = {}
+    for labels in sorted(vector, key=lambda each: (math.isnan(vector[each]), -vector[each], sorted(each))):
+        groups.setdefault(key(labels), []).append(labels)
+    return {labels: vector[labels] for ordered in groups.values() for labels in ordered[:most]}
+
+
 def spread(share: float, vector: Vector, key: Key) -> Vector:
     """A quantile of all elements with the same key, between two of them in proportion."""
     groups: dict[Labels, list[float]] = {}

@@ -88,8 +88,12 @@ def failure(context: Context, signal: Signal, *, width: int = 12) -> Built:
     level = signal.levels[-1]
     queried = queries(context, partial(lines.above_zero, scope=context.scope(level)), signal)
     # Apart from an empty panel, where nothing is counted.
-    none = promql.binary(promql.aggregate("max", (), promql_of(signal, context.scope(level))), "==", "0")
-    return _graph(queried, signal, level, also=(query(none, "none", legend="none above 0"),), size=(width, 8))
+    all_well = [
+        promql.binary(promql.aggregate("max", (), promql_of(one.signal, context.scope(level))), "==", "0")
+        for one in queried.shown
+    ]
+    also = [query(expr, "none", legend="none above 0") for expr in all_well]
+    return _graph(queried, signal, level, also=also, size=(width, 8))
 
 
 def failures(*signals: Signal, width: int = 12) -> tuple[Panel, ...]:

@@ -93,7 +93,7 @@ def over_level(how: str, argument: Expr, *extra: str) -> Aggregate:
 
 @dataclass(frozen=True)
 class AtMost(Expr):
-    """So many of the series with the same labels `by`, each with all its labels. In Prometheus alone."""
+    """So many of the series with the same labels `by`, each with all its labels: the greatest."""
 
     most: int
     by: Names
