@@ -21,7 +21,6 @@ ADDED_LABELS = frozenset(
         "Model",
         "about",
         "accepted",
-        "advice",
         "basis",
         "before",
         "context",
@@ -31,6 +30,7 @@ ADDED_LABELS = frozenset(
         "latency",
         "link",
         "low",
+        "more",
         "next",
         "next_k",
         "of",
@@ -44,6 +44,7 @@ ADDED_LABELS = frozenset(
         "state",
         "symptom",
         "times",
+        "why",
     )
 )
 """Labels that expressions add to what they read."""
