@@ -29,7 +29,7 @@ from draftboard.expr.to_promql import promql_of
 from draftboard.expr.vector import Labels, Vector
 from draftboard.prometheus import Client, Promtool, Server
 from draftboard.settings import load
-from draftboard.signals import ALL, Signal, next_steps, overview
+from draftboard.signals import ALL, Signal, causes, next_steps, overview
 from draftboard.signals.absence import gone, replicas_missing, unwatched
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.capacity import queue_growth, queue_wait
@@ -93,6 +93,7 @@ LONGER_THAN_A_WINDOW: set[Signal] = {
     *(notifications_failed, remote_write_failed, storage_failures, interruptions, stuck, stuck_engines, data_age),
     *(heartbeat, samples_stopped, queue_wait),
     *(replacements, replicas_missing, unwatched, acceptance_of_hour, acceptance_at_start),
+    *(next_steps.advice_since, next_steps.next_gain_age),
     *ERROR_RATIOS.values(),
     *BURNS.values(),
 }
@@ -100,7 +101,7 @@ LONGER_THAN_A_WINDOW: set[Signal] = {
 REST_ON_THEM = {
     *overview.ENGINES.values(),
     *overview.MODELS.values(),
-    *(next_steps.next_step, next_steps.next_gain),
+    *(next_steps.next_step, next_steps.next_gain, next_steps.rank, causes.health_cause),
     *OF_HEALTH,
 }
 NO_SERIES_OF_A_WINDOW = {cost_of_tokens, gpus_saved, money_saved, new_series}

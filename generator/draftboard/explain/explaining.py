@@ -15,7 +15,7 @@ from draftboard.explain.words import in_words
 from draftboard.expr import nodes
 from draftboard.expr.nodes import Expr, InWindow, over_level
 from draftboard.expr.reads import exists, leaves_of, operands, settings_in
-from draftboard.expr.resolve import alternatives, matcher, metric_of
+from draftboard.expr.resolve import alternatives, matcher, metric_of, rescoped
 from draftboard.expr.to_promql import definition, promql_of
 from draftboard.expr.vector import Labels, Vector, kept
 from draftboard.prometheus import Client
@@ -281,7 +281,7 @@ def _decision(expression: Expr, scope: Scope) -> list[tuple[nodes.Constant, Scop
         return _decision(expression.left, scope)
     if isinstance(expression, nodes.Aggregate):
         return _decision(expression.argument, scope)
-    return _decision(expression.argument, scope.at(expression.level)) if isinstance(expression, nodes.At) else []
+    return _decision(expression.argument, rescoped(expression, scope)) if isinstance(expression, nodes.Rescoped) else []
 
 
 def _own_nodes(expression: Expr, scope: Scope) -> Iterator[Expr]:

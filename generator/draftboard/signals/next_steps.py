@@ -3,7 +3,18 @@
 from dataclasses import replace
 from functools import reduce
 
-from draftboard.expr.nodes import LEVEL, Carrying, CountValues, Expr, Now, expr, first_of, ignoring, over_level
+from draftboard.expr.nodes import (
+    LEVEL,
+    Carrying,
+    CountValues,
+    Expr,
+    InWindow,
+    Now,
+    expr,
+    first_of,
+    ignoring,
+    over_level,
+)
 from draftboard.expr.scope import Level
 from draftboard.signals import advice, drafting, gains, health, traffic
 from draftboard.signals.advice import ADVICE
@@ -105,7 +116,8 @@ next_gain_age = Signal(
 _HALF = 0.5
 ONLY_GAINS = health.WELL - _HALF
 """Ranks above it and below those that are well are of models that need nobody, and of which another K gains."""
-_gained = expr(1).per(1 + over_level("max", next_gain) * traffic.generation_tokens)
+_tokens = InWindow(traffic.generation_tokens)  # A number, so that counts without a time give as good an order.
+_gained = expr(1).per(1 + over_level("max", next_gain) * _tokens)
 rank = Signal(
     name="rank",
     title="Rank by need",
@@ -116,7 +128,7 @@ rank = Signal(
     unit=Unit.CODE,
     expr=first_of(
         (ONLY_GAINS + _HALF / 2 * _gained) & (_HEALTH >= health.WELL),
-        _HEALTH + _HALF * expr(1).per(1 + traffic.generation_tokens),
+        _HEALTH + _HALF * expr(1).per(1 + _tokens),
         _HEALTH + _HALF,
     ),
     record="vllm_health:rank",
