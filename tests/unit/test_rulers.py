@@ -13,10 +13,10 @@ from draftboard.build.files import ALERTING, RECORDING
 from draftboard.build.scraping import relabelings
 from draftboard.catalogue import around, serving
 from draftboard.rulers import IN_ORDER, RULERS, Ruler
-from draftboard.rules import LINKS, LONGEST_QUERY, ROOM, RecordingRule, recording_groups
+from draftboard.rules import LINKS, LONGEST_QUERY, ROOM, AlertingRule, RecordingRule, alerting_groups, recording_groups
 from draftboard.settings import Settings, load
 from support.command_line import run
-from support.rulefiles import loaded, present_in
+from support.rulefiles import loaded, present_in, records_in
 
 PATHS = (RECORDING, ALERTING)
 GROUP = {"name", "interval", "rules"}
@@ -89,6 +89,14 @@ def test_every_ruler_gets_the_same_rules_in_groups_that_it_takes(
 GOING_ON = {"target:vllm_known:bool", "service:vllm_gone:bool", "service:vllm_silent:bool"}
 """They go on from their own past: what is new is known, gone or silent one evaluation later."""
 
+BESIDE_HEALTH = {
+    "model:vllm_health:next_step": 1,
+    "model:vllm_health:cause": 1,
+    "model:vllm_spec_decode_next_gain:ratio_rate5m": 1,
+    "model:vllm_health:rank": 2,
+}
+"""What dashboards show beside the health and the advice, too long without their records: records beyond the third."""
+
 
 def read_by_vmalert(settings: Settings) -> dict[str, frozenset[str]]:
     """Series and records whose present each record reads."""
@@ -104,7 +112,15 @@ def test_vmalert_reads_no_more_than_three_records_in_a_row(scope: list[str]) -> 
     row: dict[str, int] = {}
     for record in TopologicalSorter(read).static_order():
         row[record] = max((row[below] for below in read.get(record, ())), default=-1) + 1
-    assert max(row[record] for record in read) == LINKS
+    assert max(row[record] for record in read.keys() - BESIDE_HEALTH.keys()) == LINKS
+    assert {record: row[record] - LINKS for record in BESIDE_HEALTH} == BESIDE_HEALTH
+
+
+def test_no_alert_reads_what_vmalert_records_beside_health() -> None:
+    settings = load(OBJECTIVES)
+    alerts = [rule for group in alerting_groups(settings) for rule in group.rules if isinstance(rule, AlertingRule)]
+    assert alerts
+    assert [rule.alert for rule in alerts if BESIDE_HEALTH.keys() & records_in(rule.expr)] == []
 
 
 def test_what_reads_raw_series_in_vmalert_reads_all_of_one_moment() -> None:
