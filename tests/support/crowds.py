@@ -13,12 +13,12 @@ _ABOUT_ALL = {"alert-DraftboardRecordsMissing", "alert-DraftboardWatchdog", "rec
 _ACROSS = {
     "cluster": _ABOUT_ALL,
     # Whether samples arrive is a question of a cluster.
-    "namespace": _ABOUT_ALL | {"alert-DraftboardSamplesStopped", "alert-VLLMModelGone"},
+    "namespace": _ABOUT_ALL | {"alert-DraftboardSamplesStopped", "alert-VLLMModelGone", "records-gone"},
     # All jobs serve a model, and any may have its baseline; a target's job may say that it is a server.
     "job": _ABOUT_ALL
     | {"alert-DraftboardSamplesStopped", "alert-VLLMModelGone", "alert-VLLMReplicasMissing", "alert-VLLMTargetDown"}
     | {"alert-DraftboardModelUnwatched", "alert-VLLMSpeculationSlowsUsers", "alert-VLLMUsersUnserved"}
-    | {"records-outage"},
+    | {"records-gone", "records-outage"},
 }
 """Cases in which a label is no border, by that label."""
 LABELS = tuple(_ACROSS)
