@@ -26,7 +26,7 @@ _Labels = frozenset[tuple[str, str]]
 _Series = tuple[str, _Labels]
 _Page = dict[_Series, tuple[float, bool]]
 """Values by series, and whether each is a counter's."""
-OF_RAY_ITSELF = re.compile("ray_(?!vllm_|serve_deployment_)")
+OF_RAY_ITSELF = re.compile("ray_(?!vllm_|serve_(?:deployment|replica_processing)_)")
 """Two thirds of a page of Ray, which no signal reads."""
 PAST = {
     "llama.cpp": {
