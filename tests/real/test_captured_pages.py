@@ -26,8 +26,8 @@ _Labels = frozenset[tuple[str, str]]
 _Series = tuple[str, _Labels]
 _Page = dict[_Series, tuple[float, bool]]
 """Values by series, and whether each is a counter's."""
-OF_RAY_ITSELF = re.compile("ray_(?!vllm_|serve_(?:deployment|replica_processing)_)")
-"""Two thirds of a page of Ray, which no signal reads."""
+OF_RAY_ITSELF = re.compile("ray_(?!vllm_|serve_(?:deployment|replica_processing)_|node_mem_total)")
+"""Two thirds of a page of Ray, which neither a signal nor doctor reads."""
 PAST = {
     "llama.cpp": {
         "fresh": ("draft_model", "draft-model-idle", "draft-model-idle"),

@@ -75,6 +75,7 @@ from draftboard.signals.versus import (
     best_low,
     cost_of_tokens,
     intervals_apart,
+    lead_low,
     load_spread,
     ranked_speedup,
     step_cost_by_batch,
@@ -323,7 +324,7 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
     asks_the_past |= {speedup_uncertainty, speedup_low, speedup_high, step_cost_by_batch}
     asks_the_past |= {k_changed, new_arm, *renamed.values(), busy_all_day}
-    asks_the_past |= {acceptance_decline, silence, unserved, best_low, best_high, intervals_apart}
+    asks_the_past |= {acceptance_decline, silence, unserved, best_low, best_high, intervals_apart, lead_low}
     of_alerts = {firing_alerts, alert_age, *overview.ALERTS.values()}
     # No engine has the lens, and no model two servers that serve alike.
     of_lens = {lens_coverage, *(signal for signal in ALL if signal.name.startswith("class_"))}
