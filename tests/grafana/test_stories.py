@@ -33,7 +33,7 @@ WELL = "All models nothing to do"
 STORIES_TOLD = {
     "six": Expected(
         r"DeepSeek-V3.1 mtp six could be faster for 1.\d hours K 1 -> 2, expected gain 1\d%",
-        (("gain unknown", "DeepSeek-V3.1", "K 1 -> 2: +12 %"), ("pays", "Qwen2.5-72B-Instruct", "keep")),
+        (("gain unknown", "DeepSeek-V3.1", "K 1 -> 2: +12 %"), ("pays", "Qwen2.5-72B-Instruct", "measure another K")),
         "depth",
     ),
     "sixbad": Expected(

@@ -14,6 +14,7 @@ from draftboard.expr.scope import Scope
 from draftboard.expr.to_promql import promql_of
 from draftboard.settings import Settings
 from draftboard.signals import Signal, next_steps
+from draftboard.signals.drafting import configured_k
 from draftboard.signals.health import health
 from draftboard.signals.signal import Better, Unit
 from draftboard.status import Status
@@ -26,7 +27,7 @@ _DRAFTS = "drafts"  # Label that holds method and variant.
 # In pixels: a letter of Grafana's font, the space beside a text, and these of a head, where a capital takes more.
 _LETTER, _SPACE, _HEAD_LETTER, _CAPITAL, _HEAD_SPACE = 6.7, 20, 6.4, 3.0, 22
 _ARROW = 12  # Of sorting: people sort by labels.
-_NUMBER, _AGE, _LABEL = 7, 10, 11  # Letters of a usual number with its unit, of an age such as 59.0 mins, of a label.
+_K, _NUMBER, _AGE, _LABEL = 3, 7, 9, 11  # Letters of a K, a number with its unit, an age (59.0 mins), a label.
 # Of labels with longer or shorter values, or with longer heads.
 _LETTERS_OF = {"slo": 21, "instance": 18, "engine": 4, "kv_cache_max_concurrency": 28, _DRAFTS: 12}
 _LETTERS_OF |= {"dimension": 24, "class": 24}
@@ -206,6 +207,8 @@ def fields_of(signals: Mapping[str, Signal], pages: Mapping[str, str]) -> tuple[
 def _width(signal: Signal, head: str) -> int:
     if signal in TEXTS:
         letters = TEXTS[signal].letters
+    elif signal is configured_k:
+        letters = _K
     else:
         letters = max((len(code.says) for code in signal.codes), default=_AGE if signal.unit is Unit.AGE else _NUMBER)
     return max(_wide(head), wide_enough(letters))

@@ -97,7 +97,7 @@ def firing_alerts(context: Context) -> Built:
         title=about.title,
         description=about.description,
         action=about.action,
-        size=(12, 9),
+        size=(11, 9),
         overrides=[
             fields.TEXT_AS_IT_IS,
             columns.of_signal(severity, settings, filled=True),

@@ -42,7 +42,7 @@ def worst_first(context: Context, signal: Signal) -> Built:
     exprs = {one.ref: lines.worst_first(one.expr, context.scope(Level.MODEL), lines.EVERY) for one in queried.shown}
     options: dict[str, Any] = {"title": f"{signal.title} over time"}
     options["options"] = GRAFANA["worst-first"]["options"]
-    return _states(queried, signal, Level.MODEL, exprs, size=(12, 8), **options)
+    return _states(queried, signal, Level.MODEL, exprs, size=(13, 9), **options)  # A model's name is read whole.
 
 
 def _states(
