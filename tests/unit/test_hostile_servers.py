@@ -52,7 +52,8 @@ def test_a_report_of_hostile_models_is_words(
     pages: tuple[Path, Path], form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before, after = pages
-    code, out, err = run("report", "--before", before, "--after", after, "--method", "ngram", form, capsys=capsys)
+    words = ("--method", "ngram", form, "--all")
+    code, out, err = run("report", "--before", before, "--after", after, *words, capsys=capsys)
     assert (code, err) == (0, "")
     assert_words(out)
     # Of each model one heading, and no line beside that a server wrote.
