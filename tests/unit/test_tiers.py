@@ -11,6 +11,7 @@ import pytest
 
 from conftest import OBJECTIVES, ROOT
 from draftboard.build import inventory, render
+from draftboard.dashboards.cost import LONGEST
 from draftboard.doctor import series
 from draftboard.rules import price
 from draftboard.settings import Settings, load
@@ -111,6 +112,13 @@ def test_a_page_whose_records_are_missing_reads_raw_series(built: Mapping[Tier, 
     notes = [note for page in pages(built["alerts"]).values() for _, note in grafana.notes(page)]
     assert notes
     assert all(note.startswith('**Not recorded** with `rules.tier = "alerts"`: ') for note in notes)
+
+
+@rendered
+def test_no_tier_has_a_query_of_raw_series_that_no_person_reads(built: Mapping[Tier, Mapping[str, str]]) -> None:
+    raw = {(tier, path): page for tier in TIERS for path, page in pages(built[tier]).items() if "-raw" in path}
+    long = {(*where, query): len(query) for where, page in raw.items() for _, query in grafana.queries(page)}
+    assert max(long.values()) <= LONGEST, max(long, key=lambda one: long[one])[:2]
 
 
 def test_each_tier_costs_more_than_the_one_below_it() -> None:

@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from draftboard.dashboards import leads, lines
-from draftboard.dashboards.cost import affordable
+from draftboard.dashboards.cost import BEYOND, affordable
 from draftboard.dashboards.labels import SERIES, SHORT_NAME, label_join, label_replace
 from draftboard.dashboards.lines import Lines
 from draftboard.expr.reads import exists
@@ -62,7 +62,8 @@ class Context:
 
     @cached_property
     def _scope(self) -> Scope:
-        return Scope(self.settings, edition=self.edition, beside=tuple(self.baselines.items()))
+        longest = BEYOND if self.edition is Edition.RAW else None
+        return Scope(self.settings, edition=self.edition, beside=tuple(self.baselines.items()), longest=longest)
 
     def exists(self, signal: Signal) -> bool:
         """Whether the settings enable the signal, and the series of this edition have it."""

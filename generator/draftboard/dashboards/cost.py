@@ -6,6 +6,8 @@ from draftboard.durations import Duration
 from draftboard.settings import Settings
 
 LONGEST = 3_000  # Characters.
+BEYOND = 10 * LONGEST
+"""Characters of a signal, with more of which no query of it is short enough."""
 _TIME = r"((?:\d+[wdhms])+)"
 _WINDOW = re.compile(rf"\[{_TIME}(?::\w+)?\](?: offset {_TIME})?")
 

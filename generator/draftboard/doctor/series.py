@@ -1,7 +1,7 @@
 """Series that servers lack: which, why, and what stays empty without them."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from draftboard.alerts import of_settings
@@ -13,10 +13,10 @@ from draftboard.doctor.finding import Empty, Finding, shortened
 from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.expr.nodes import Expr
 from draftboard.expr.reads import stays_empty
-from draftboard.expr.to_promql import to_promql
+from draftboard.expr.to_promql import TooLongError, to_promql
 from draftboard.rules import records
 from draftboard.settings import Settings
-from draftboard.signals import ALL, Edition, Scope
+from draftboard.signals import ALL, Edition, Scope, Signal
 
 NAMES = {
     presence: tuple(part.name for metric in CATALOGUE for part in metric.parts if metric.presence is presence)
@@ -63,15 +63,23 @@ def all_readers(settings: Settings) -> tuple[Reader, ...]:
         made = [(record, scope) for record, scope in named.items() if record in kept]
         readers += [Reader(signal, (scope,), Empty(records=(str(record),))) for record, scope in made]
         if signal.name in panels:
-            recorded = any(
-                to_promql(signal, recorded_there.at(scope.level)) != to_promql(signal, scope) for scope in scopes
-            )
+            recorded = any(_from_records(signal, recorded_there.at(scope.level), scope) for scope in scopes)
             readers.append(Reader(signal, scopes, Empty(panels=panels[signal.name]), from_records=recorded))
     for alert in of_settings(settings):
         watched = alert.watched or alert.signal
         guarded = watched.combined("and", alert.guard) if alert.guard else watched
         readers.append(Reader(guarded, (raw.at(alert.level),), Empty(alerts=(alert.name,))))
     return tuple(readers)
+
+
+def _from_records(signal: Signal, recorded: Scope, raw: Scope) -> bool:
+    """Whether pages read a record for it."""
+    from_records = to_promql(signal, recorded)
+    try:
+        # What is longer is not equal.
+        return from_records != to_promql(signal, replace(raw, longest=len(from_records)))
+    except TooLongError:
+        return True
 
 
 @dataclass(frozen=True)

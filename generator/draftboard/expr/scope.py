@@ -103,6 +103,7 @@ class Scope:
     ended: bool = False  # At the end of what is shown, whichever moment is evaluated.
     records: frozenset[str] | None = None
     """Records whose present is read by name, where not all are; others are computed in place."""
+    longest: int | None = None  # Characters of a signal's PromQL, beyond which nobody needs to know it.
 
     def __post_init__(self) -> None:
         """Raise ValueError for a window that records do not have."""

@@ -23,8 +23,15 @@ from draftboard.expr.scope import Edition, Level, Matcher, Scope
 from draftboard.quantity import EVALUATION, RATE_WINDOW, Quantity, number_text, span_text
 
 
+class TooLongError(Exception):
+    """A signal has more PromQL than its scope allows."""
+
+
 def promql_of(expression: Expr, scope: Scope) -> str:
-    """The PromQL of an expression; ValueError where nothing in it carries a label that the scope selects by."""
+    """The PromQL of an expression; ValueError where nothing in it carries a label that the scope selects by.
+
+    TooLongError where a signal in it has more than the scope allows.
+    """
     return scope.selected(to_promql(expression, scope), *scope.only)
 
 
@@ -62,7 +69,11 @@ def _(node: Recorded, scope: Scope) -> str:
 
 @lru_cache(maxsize=20_000)  # Signals stand in the expressions of many others.
 def _of_signal(signal: Recorded, scope: Scope) -> str:
-    return record_selector(signal, scope) or to_promql(signal.expr, scope)
+    text = record_selector(signal, scope) or to_promql(signal.expr, scope)
+    # A text holds those of what it reads: without records the longest grow to many megabytes.
+    if scope.longest is not None and len(text) > scope.longest:
+        raise TooLongError(signal.name)
+    return text
 
 
 @to_promql.register

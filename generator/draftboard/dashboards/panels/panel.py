@@ -1,12 +1,14 @@
 """A panel: a function draws it for a context; called in a page, the function describes the panel that it will draw."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import DATASOURCE, GRAFANA, GrafanaPanel, ModernPanel, query
 from draftboard.expr.reads import metrics_of
+from draftboard.expr.to_promql import TooLongError
 from draftboard.quantity import PACE, span_text
 from draftboard.signals import Edition, Signal
 
@@ -124,13 +126,15 @@ class Queries:
 
 def queries(context: Context, promql: Callable[[Signal], str], *signals: Signal) -> Queries:
     """Queries of those signals that exist and that the edition can afford to query."""
-    existing = (Query(signal.name, signal, promql(signal)) for signal in filter(context.exists, signals))
-    affords = [(one, context.affords(one.expr)) for one in existing]
-    return Queries(
-        context,
-        tuple(one for one, affordable in affords if affordable),
-        tuple(one.signal.title for one, affordable in affords if not affordable),
-    )
+    shown, needs_rules = list[Query](), list[str]()
+    for signal in filter(context.exists, signals):
+        with suppress(TooLongError):
+            one = Query(signal.name, signal, promql(signal))
+            if context.affords(one.expr):
+                shown.append(one)
+                continue
+        needs_rules.append(signal.title)
+    return Queries(context, tuple(shown), tuple(needs_rules))
 
 
 def _description(context: Context, signals: Sequence[Signal], description: str, action: str) -> str:

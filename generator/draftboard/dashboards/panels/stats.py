@@ -13,7 +13,7 @@ from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
 from draftboard.quantity import EVALUATION, span_text
 from draftboard.settings import Settings
-from draftboard.signals import Level, Signal
+from draftboard.signals import Edition, Level, Signal
 from draftboard.signals.health import WELL, health
 from draftboard.signals.next_steps import next_step, rank
 from draftboard.status import Status
@@ -76,7 +76,7 @@ def tiles(
         | {"mappings": [*look["mappings"], watched.words(), *fields.no_sample("transparent")]},
         targets=[
             *(query(expr, ref, legend=legend(one), instant=True) for ref, one, expr in queried.shown),
-            *(watched.nothing_watched(context.scope(Level.MODEL, instant=True)) if else_why else []),
+            *(watched.nothing_watched(context.scope(Level.MODEL, instant=True)) if else_why and queried.shown else []),
         ],
         options=GRAFANA["tiles"]["options"] | text | named,
         size=(width, 5 if large else 3),  # At 1366 pixels a large name takes two lines.
@@ -125,7 +125,7 @@ def wall_column(context: Context, signal: Signal, named: Signal, *, size: tuple[
         # Prometheus sorts the series of a range by their labels; a short one shows nothing old.
         targets=[
             *queried.targets(legend=context.legend(Level.MODEL)),
-            *(watched.nothing_watched(scope) if is_named else []),
+            *(watched.nothing_watched(scope) if is_named and queried.shown else []),
         ],
         options=GRAFANA["wall"]["options"] | text,
         size=size,
@@ -144,7 +144,9 @@ def _tile_of_each_model(context: Context, signal: Signal) -> str:
 @kind
 def not_on_the_wall(context: Context, *, width: int) -> Built:
     """How many models a wall has no room for: those that need somebody, those that pay, and those without a verdict."""
-    scope, settings = context.scope(Level.MODEL, instant=True), context.settings
+    scope, settings, title = context.scope(Level.MODEL, instant=True), context.settings, f"Beyond the {ON_A_WALL} worst"
+    if context.edition is Edition.RAW:
+        return Built(None, needs_rules=(title,))
     every = promql_of(health, scope)
     left_out = promql.binary(every, "unless", promql.call("bottomk", str(ON_A_WALL), promql_of(rank, scope)))
     zero = promql.aggregate("max", (), promql.constant("0", every))
@@ -167,7 +169,7 @@ def not_on_the_wall(context: Context, *, width: int) -> Built:
         "stat",
         least=0,
         shows=(health,),
-        title=f"Beyond the {ON_A_WALL} worst",
+        title=title,
         description="Models that are not on this wall.",
         action="Open the first page for all of them.",
         fields={"unit": "none", "decimals": 0, "color": {"mode": "thresholds"}, "noValue": fields.NO_VALUE}
