@@ -10,8 +10,8 @@ from typing import Any
 
 from draftboard.catalogue import serving
 from draftboard.catalogue.dialects import DIALECTS
-from draftboard.catalogue.known import known_series, of_servers
-from draftboard.expr.scope import Level
+from draftboard.catalogue.known import ADDED, known_series, of_servers
+from draftboard.expr.scope import RECORD_NAMES
 from draftboard.settings import Settings
 
 Relabeling = dict[str, Any]
@@ -21,7 +21,7 @@ UNSAFE = "unsafe-name-"
 """A model with an unsafe name is stored under this one and a number, which follows from its own name."""
 _OBEYED = r"(?s).*(?:\{\{|[<>[:cntrl:]\x{80}-\x{9f}\p{Cf}\p{Zl}\p{Zp}]).*"
 """Templates, markup, mentions, controls of a terminal, changes of the direction of reading, and ends of lines."""
-_OF_PROMETHEUS = "|".join([".*_created", "ALERTS.*", "up", "scrape_.*", *(f"{level.value}:.*" for level in Level)])
+_OF_PROMETHEUS = "|".join([".*_created", *ADDED, RECORD_NAMES])
 """Series without a reader, and those that Prometheus adds to a page or records: no server reports them in its place."""
 _NUMBERS = 1_000
 _OF_TARGETS = ("instance", "job")  # Without them the series of two servers would be one.

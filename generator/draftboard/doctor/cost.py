@@ -4,17 +4,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from draftboard.catalogue.dialects import DIALECTS
-from draftboard.catalogue.known import known_series
+from draftboard.catalogue.known import ADDED, known_series, seen_by
 from draftboard.doctor.finding import Examination, Finding
+from draftboard.doctor.loaded import of_ours
 from draftboard.errors import DraftboardError
+from draftboard.expr.scope import RECORD_NAMES
 from draftboard.prometheus import Client, LoadedRule
 from draftboard.rules import BYTES, records
 from draftboard.settings import Settings
-from draftboard.signals import Level
 
-_OURS = "draftboard-"
-_MADE = "|".join((*(f"{level.value}:.*" for level in Level), "ALERTS.*", "up", "scrape_.*"))
+_MADE = "|".join((RECORD_NAMES, *ADDED))
 """Names that no server's page has: records, and what Prometheus adds."""
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _PATTERN = re.compile(r'__name__=~"((?:[^"\\]|\\.)*)"')
@@ -34,7 +33,7 @@ def examine_cost(client: Client, settings: Settings, time: float, ruler: Client 
 
 def _scraped(client: Client, settings: Settings, time: float) -> Mapping[str, int]:
     """How many series of servers there are, by name."""
-    signs = "|".join(sorted({name for one in DIALECTS.values() for name in one.written(one.seen_by)}))
+    signs = "|".join(sorted(seen_by()))
     own = f",{settings.selector}" if settings.selector else ""
     target = ", ".join(settings.labels.target)
     servers = f'group by ({target}) ({{__name__=~"{signs}"{own}}})'
@@ -77,12 +76,11 @@ def _of_servers(
 
 
 def _of_rules(rules: Sequence[LoadedRule], client: Client, settings: Settings, time: float) -> Iterator[Finding]:
-    ours = [rule for rule in rules if rule.group.startswith(_OURS)]
+    ours = of_ours(rules)
     made = {rule.name: rule.interval for rule in ours} or dict.fromkeys(
         records(settings), settings.rules.evaluation_interval.seconds
     )
-    levels = "|".join(f"{level.value}:.*" for level in Level)
-    rows = client.query(f'count by (__name__) ({{__name__=~"{levels}"}})', time)
+    rows = client.query(f'count by (__name__) ({{__name__=~"{RECORD_NAMES}"}})', time)
     series = {row.labels["__name__"]: row.samples[-1][1] for row in rows if row.labels["__name__"] in made}
     samples = sum(count * _MINUTE / made[name] for name, count in series.items())
     seconds = sum(rule.seconds * _MINUTE / rule.interval for rule in ours)

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from math import ceil, isclose
 
 from draftboard.doctor.finding import AlertDelay, Examination, Finding, shortened
+from draftboard.doctor.loaded import of_ours
 from draftboard.prometheus import Client, LoadedRule
 from draftboard.rules import records_in
 from draftboard.settings import Settings
 
-_OURS = "draftboard-"
 _MUCH = 0.05
 """Share of values that a Prometheus with fresh samples may have made before a scrape arrived; measured: 0.02."""
 
 
 def examine_ruler(ruler: Client, store: Client, settings: Settings, time: float) -> Examination:
     """The rules that a server evaluates now, by what a store has of a window before a time, in Unix seconds."""
-    ours = [rule for rule in ruler.rules() if rule.group.startswith(_OURS)]
+    ours = of_ours(ruler.rules())
     found = tuple(_of_early_records(ours, store, settings, time))
     return Examination(f"Ruler at {ruler.url}", found, delays=_delays(ours, settings))
 

@@ -10,8 +10,8 @@ from draftboard.durations import Duration
 from draftboard.prometheus import Client, LoadedRule
 from draftboard.rules import RELEASES, AlertingRule, alerting_groups, recording_groups
 from draftboard.settings import Settings
+from draftboard.signals.monitoring import GROUPS
 
-_OURS = "draftboard-"
 _WORDS_OR_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"|\s+')
 _DURATION = re.compile(r"(?<=[\[:t])(?:\d+[wdhms])+(?=[]:)\W]|$)")  # After `[`, `:` or `offset`.
 _NUMBER = re.compile(r"(?<![\w.:])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.:])")
@@ -25,6 +25,11 @@ _KEPT = {
 }
 """Seconds of samples that each limit keeps; that by size at the growth so far, of a day or more."""
 _RELEASE = re.compile(r'"release", "([^"]*)"')
+
+
+def of_ours(rules: Sequence[LoadedRule]) -> list[LoadedRule]:
+    """Those of groups that a build of Draftboard names."""
+    return [rule for rule in rules if rule.group.startswith(GROUPS)]
 
 
 def of_other_builds(rules: Sequence[LoadedRule], settings: Settings) -> Iterator[Finding]:
@@ -46,7 +51,7 @@ def of_other_builds(rules: Sequence[LoadedRule], settings: Settings) -> Iterator
     equal = {rule.name for rule in ours if (rule.name, _plain(rule.query), rule.duration) in built}
     if stale := sorted({rule.name for rule in ours if rule.query} - equal):
         yield Finding.of("stale-rules", "rules", count=len(stale), names=shortened(stale), **words)
-    left = sorted({rule.name for rule in rules if rule.group.startswith(_OURS)} - wanted - {*RELEASES.values()})
+    left = sorted({rule.name for rule in of_ours(rules)} - wanted - {*RELEASES.values()})
     if left:
         yield Finding.of("foreign-rules", "rules", count=len(left), names=shortened(left), **words)
     if twice := sorted(name for name, count in Counter(rule.name for rule in ours).items() if count > 1):
@@ -58,7 +63,7 @@ def of_short_retention(rules: Sequence[LoadedRule], client: Client, time: float)
 
     Where several Prometheus are scraped, none says which is the one that is examined.
     """
-    ranges = {text for rule in rules if rule.group.startswith(_OURS) for text in _RANGE.findall(rule.query)}
+    ranges = {text for rule in of_ours(rules) for text in _RANGE.findall(rule.query)}
     longest = Duration(max((Duration.parse(text).seconds for text in ranges), default=0))
     for limit, seconds in _KEPT.items():
         kept = client.query(seconds, time)

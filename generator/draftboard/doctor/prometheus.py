@@ -9,6 +9,7 @@ from operator import itemgetter
 
 from draftboard.catalogue import ELSEWHERE, Presence, around, probe, removed
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect, dialect_of
+from draftboard.catalogue.known import seen_by
 from draftboard.doctor import series
 from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, shortened
@@ -104,7 +105,7 @@ def _stored(client: Client, settings: Settings, time: float) -> Stored:
     ours = {settings.dialect.named(name) for name in of_servers if name not in settings.dialect.missing}
     ours |= {metric.name for metric in settings.dialect.own}
     signs = {dialect.sign: dialect for dialect in DIALECTS.values() if dialect.sign}
-    others = {name for dialect in DIALECTS.values() for name in dialect.written(dialect.seen_by)} | signs.keys()
+    others = seen_by() | signs.keys()
     for target, row in rows("max", _matching([around.UP.name], settings.selector)):
         target.up = row.samples[-1][1] == 1
     # A router of engines without the label has a job for each of its models.

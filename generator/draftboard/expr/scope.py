@@ -33,6 +33,10 @@ class Level(Enum):
         return settings.labels.of_level(self.value)
 
 
+RECORD_NAMES = "|".join(f"{level.value}:.*" for level in Level)
+"""Pattern of the names of records, which no server's page has."""
+
+
 class Edition(Enum):
     """Who evaluates the expression, and from what."""
 

@@ -15,6 +15,7 @@ from draftboard.rules.rule import AlertingRule, Group, RecordingRule
 from draftboard.rules.tiers import of_tier
 from draftboard.settings import Overlay, Settings
 from draftboard.signals import FAMILIES, Level, Scope
+from draftboard.signals.monitoring import GROUPS
 
 RELEASES = {rules: f"fleet:draftboard_{rules}_release:info" for rules in ("recording", "alerting")}
 """Record of each rule file: 1, with the release that wrote it as a label."""
@@ -89,7 +90,7 @@ def _groups(rules: Mapping[str, tuple[RecordingRule | AlertingRule, ...]], setti
 
     offset = settings.rules.query_offset
     return tuple(
-        Group(name=f"draftboard-{name}", interval=interval(name), query_offset=offset, rules=inside)
+        Group(name=f"{GROUPS}{name}", interval=interval(name), query_offset=offset, rules=inside)
         for name, inside in rules.items()
         if inside
     )

@@ -1,12 +1,16 @@
 """What a histogram tells: an exact mean, and of each percentile the bucket that holds it."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from draftboard.catalogue import Histogram
 from draftboard.expr.nodes import Expr, Number, QuantileBucket, rate
+from draftboard.expr.scope import Level
 from draftboard.signals.signal import Better, Signal, Unit, within
 
-PERCENTS = (50, 95, 99)
+_PERCENTS = (50, 95, 99)
+Ranges = tuple[tuple[int, Signal, Signal], ...]
+"""Percentiles, each with the bounds of the bucket that it lies in."""
 
 
 @dataclass(frozen=True)
@@ -15,8 +19,7 @@ class Distribution:
 
     title: str
     """What it is of."""
-    ranges: tuple[tuple[int, Signal, Signal], ...]
-    """Percentiles, each with the bounds of the bucket that it lies in."""
+    ranges: Ranges
     together: tuple[Signal, ...]
     """Mean, then both bounds of each percentile, of all models that are selected."""
 
@@ -73,6 +76,17 @@ def bound_of(
         expr=QuantileBucket(Number(percent / 100), of, upper),
         empty=nothing_in(metric),
     )
+
+
+def ranges_of(bound: Callable[[int, bool], Signal]) -> Ranges:
+    """Of each percentile the lower bound, then the upper one."""
+    return tuple((percent, bound(percent, False), bound(percent, True)) for percent in _PERCENTS)
+
+
+def together_of(mean: Signal, ranges: Ranges) -> tuple[Signal, ...]:
+    """The mean and all bounds, of all models that are selected."""
+    every = (mean, *(bound for _, *bounds in ranges for bound in bounds))
+    return tuple(replace(one, name=f"{one.name}_together", levels=(Level.FLEET,)) for one in every)
 
 
 def record_of(metric: Histogram) -> str:

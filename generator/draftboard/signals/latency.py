@@ -7,7 +7,16 @@ from draftboard.expr.nodes import Aggregate, Evaluator, Expr, If, IsSet, Not, Nu
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.settings.objectives import HISTOGRAMS
-from draftboard.signals.distribution import PERCENTS, Distribution, bound_of, mean_of, nothing_in, record_of
+from draftboard.signals.distribution import (
+    Distribution,
+    Ranges,
+    bound_of,
+    mean_of,
+    nothing_in,
+    ranges_of,
+    record_of,
+    together_of,
+)
 from draftboard.signals.signal import NO_BANDS, Band, Better, Code, Signal, Unit, good_under, within
 from draftboard.signals.traffic import BOTH_LEVELS, decoded, decoded_tokens, first_tokens, generation_tokens
 from draftboard.status import Status
@@ -102,31 +111,21 @@ def _latency(
             empty=buckets.empty,
         )
 
-    def bound(percent: int, of: Expr, *, upper: bool) -> Signal:
-        bands = _within_the_slo(metric) if upper else NO_BANDS
-        one = bound_of(metric, percent, of, upper=upper, name=name, what=what, short=short, action=action)
-        return replace(one, bands=bands)
+    def bounds(of: Expr) -> Ranges:
+        def bound(percent: int, upper: bool) -> Signal:
+            bands = _within_the_slo(metric) if upper else NO_BANDS
+            one = bound_of(metric, percent, of, upper=upper, name=name, what=what, short=short, action=action)
+            return replace(one, bands=bands)
 
-    ranges = tuple((each, bound(each, buckets, upper=False), bound(each, buckets, upper=True)) for each in PERCENTS)
+        return ranges_of(bound)
+
     of_models = If(Evaluator.RECORDS, Aggregate("sum", ("le",), buckets.at(Level.MODEL)), buckets)
     counted = (decoded_tokens if by_token else buckets.max("le")).at(Level.MODEL)
     weighted = Aggregate("sum", (), mean.at(Level.MODEL) * counted) / Aggregate("sum", (), counted)
-    together = (
-        replace(
-            mean,
-            name=f"{name}_mean_together",
-            record=None,
-            levels=(Level.FLEET,),
-            expr=If(Evaluator.RECORDS, weighted, mean.expr),
-        ),
-        *(
-            replace(one := bound(percent, of_models, upper=upper), name=f"{one.name}_together", levels=(Level.FLEET,))
-            for percent, *_ in ranges
-            for upper in (False, True)
-        ),
-    )
+    of_all = replace(mean, record=None, expr=If(Evaluator.RECORDS, weighted, mean.expr))
     p50, p95, p99 = quantile(50), quantile(95), quantile(99)
-    return Latency(what, ranges, together, name, buckets, mean, p50, p95, p99, unresolved)
+    together = together_of(of_all, bounds(of_models))
+    return Latency(what, bounds(buckets), together, name, buckets, mean, p50, p95, p99, unresolved)
 
 
 def _within_the_slo(metric: Histogram) -> tuple[Band, ...]:

@@ -7,33 +7,20 @@ from dataclasses import replace
 
 from draftboard.catalogue import Histogram, latency
 from draftboard.expr.nodes import rate
-from draftboard.expr.scope import Level
-from draftboard.signals.distribution import PERCENTS, Distribution, bound_of, mean_of, record_of
-from draftboard.signals.signal import Better, Unit
+from draftboard.signals.distribution import Distribution, bound_of, mean_of, ranges_of, record_of, together_of
+from draftboard.signals.signal import Better, Signal, Unit
 
 
 def _lengths(metric: Histogram, *, name: str, what: str, short: str, action: str) -> Distribution:
     words = {"name": name, "what": what, "short": short, "action": action}
     mean = replace(mean_of(metric, unit=Unit.TOKENS, **words), better=Better.NEITHER, record=None)
-    both = [
-        [
-            replace(
-                bound_of(metric, percent, rate(metric.bucket), upper=upper, unit=Unit.TOKENS, **words),
-                better=Better.NEITHER,
-                decimals=0,
-            )
-            for upper in (False, True)
-        ]
-        for percent in PERCENTS
-    ]
-    return Distribution(
-        what,
-        tuple((percent, lower, upper) for percent, (lower, upper) in zip(PERCENTS, both, strict=True)),
-        tuple(
-            replace(one, name=f"{one.name}_together", levels=(Level.FLEET,))
-            for one in (replace(mean, decimals=0), *(bound for bounds in both for bound in bounds))
-        ),
-    )
+
+    def bound(percent: int, upper: bool) -> Signal:
+        one = bound_of(metric, percent, rate(metric.bucket), upper=upper, unit=Unit.TOKENS, **words)
+        return replace(one, better=Better.NEITHER, decimals=0)
+
+    ranges = ranges_of(bound)
+    return Distribution(what, ranges, together_of(replace(mean, decimals=0), ranges))
 
 
 prompts = _lengths(

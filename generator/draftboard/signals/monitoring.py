@@ -36,7 +36,9 @@ _MONITOR = (Level.MONITOR,)
 _DAY, _LATELY, _NOW = Duration(86_400), Duration(6 * 3600), Duration(900)
 RETRIED = Duration(900)
 """Alertmanager gives a notification up, and tries again, once in its group_interval of mostly five minutes."""
-_OUR_GROUPS = ".+;draftboard-.+"
+GROUPS = "draftboard-"
+"""With which the names of our groups of rules begin."""
+_OUR_GROUPS = f".+;{GROUPS}.+"
 _NO_DISK = "tmpfs|ramfs|overlay|squashfs|erofs|iso9660|fuse.*"
 
 
