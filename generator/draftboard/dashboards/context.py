@@ -13,6 +13,7 @@ from draftboard.expr.reads import exists
 from draftboard.expr.to_promql import promql_of
 from draftboard.quantity import RATE_WINDOW
 from draftboard.settings import Settings
+from draftboard.settings.rules import dashboard_uid
 from draftboard.signals import Edition, Level, Scope, Signal
 
 _LEGENDS = {
@@ -109,4 +110,4 @@ def legend(*labels: str) -> str:
 
 def uid(page: str, edition: Edition) -> str:
     """The uid of a page's dashboard in an edition."""
-    return f"draftboard-{page}" + ("-raw" if edition is Edition.RAW else "")
+    return dashboard_uid(page, raw=edition is Edition.RAW)

@@ -36,11 +36,8 @@ def chosen_of(steps: Sequence[Stretch]) -> tuple[Chosen, ...]:
     pure = sorted((one for one in steps if one.pure), key=attrgetter("batch"))
     if len({one.drafted for one in pure}) < 2:  # noqa: PLR2004
         return ()
-    return tuple(
-        _of_batch(batch, list(same))
-        for batch, same in groupby(pure, attrgetter("batch"))
-        if sum(one.steps for one in pure if one.batch == batch) >= _FEWEST
-    )
+    by_batch = (_of_batch(batch, list(same)) for batch, same in groupby(pure, attrgetter("batch")))
+    return tuple(one for one in by_batch if one.steps >= _FEWEST)
 
 
 def _of_batch(batch: float, same: Sequence[Stretch]) -> Chosen:

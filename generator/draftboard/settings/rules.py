@@ -20,6 +20,11 @@ _DEAREST_PAGE = "latency"
 """Its records are buckets: as many series a model as those of all other pages."""
 
 
+def dashboard_uid(page: str, *, raw: bool) -> str:
+    """Uid of the dashboard of a page, on records or on raw series."""
+    return f"draftboard-{page}" + ("-raw" if raw else "")
+
+
 class Rules(Table):
     """How the rules are evaluated."""
 
@@ -60,7 +65,7 @@ class Rules(Table):
 
     def uid_of(self, page: str) -> str:
         """Uid of the dashboard that shows a page: its edition on raw series where the tier records nothing for it."""
-        return f"draftboard-{page}" + ("" if self.recorded_for(page) else "-raw")
+        return dashboard_uid(page, raw=not self.recorded_for(page))
 
     @property
     def rate_window(self) -> Duration:
