@@ -2,7 +2,10 @@
 
 import re
 import runpy
+import shutil
+import subprocess
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +15,7 @@ from conftest import ROOT
 from draftboard.alerts import ALERTS
 from draftboard.catalogue import CATALOGUE, Presence, latency
 from draftboard.evidence import cheap, dear
-from draftboard.settings import Settings
+from draftboard.settings import Settings, load
 
 README = (ROOT / "README.md").read_text()
 EXISTING = " ".join((ROOT / "docs/operate/existing.md").read_text().split())
@@ -83,6 +86,18 @@ def test_the_start_counts_the_dashboards_and_rule_files_of_a_stack() -> None:
     files, pages = re.findall(r"(\w+) rule files, (\w+) dashboards", start)[0]
     assert NUMBERS[files] == len(list((ROOT / "alerts").glob("*.rules.yaml")))
     assert NUMBERS[pages] == len(list((ROOT / "dashboards").glob("*.json")))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start/compose.md", "docs/start/existing.md", "docs/start/kubernetes.md"])
+def test_the_line_on_objectives_of_a_start_is_typed_as_it_stands_and_adds_pages(page: str, tmp_path: Path) -> None:
+    text = (ROOT / page).read_text()
+    line = stated(r"(?m)^ *\$ (.*time_to_first_token.*)$", text)
+    (tmp_path / "deploy").mkdir()
+    shutil.copy(ROOT / "deploy/draftboard.toml", tmp_path / "deploy")
+    subprocess.run(["sh", "-euc", line], cwd=tmp_path, check=True)
+    settings = load(tmp_path / line.rpartition("> ")[2])
+    added = [alert.name for alert in ALERTS if alert.exists(settings) and not alert.exists(Settings())]
+    assert {*added} == {"VLLMErrorBudgetBurnsFast", "VLLMErrorBudgetBurnsSlowly"}
 
 
 def test_what_the_job_copies_follows_no_redirect_and_limits_a_page() -> None:

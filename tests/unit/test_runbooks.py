@@ -1,5 +1,6 @@
 """The runbooks: settings, limits, records and panels that they name exist, and follow the settings."""
 
+import functools
 import re
 import shlex
 import tomllib
@@ -17,7 +18,7 @@ from conftest import OBJECTIVES
 from draftboard import build as build_room
 from draftboard.alerts import ALERTS, Alert, load, runbook
 from draftboard.alerts.templating import environment
-from draftboard.build.files import ALERTING, RUNBOOKS
+from draftboard.build.files import ALERTING, RECORDING, RUNBOOKS
 from draftboard.cli import draftboard
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
@@ -138,7 +139,7 @@ def of_thresholds(settings: Settings) -> dict[str, dict[str, str]]:
     ]
     default = written(settings)
     others = {key: build_room.render(changed(settings, key, float(str(default[key])) * 1.001)) for key in keys}
-    paths = [ALERTING, *(f"{RUNBOOKS}/{alert.name}.md" for alert in WRITTEN)]
+    paths = [ALERTING, RECORDING, *(f"{RUNBOOKS}/{alert.name}.md" for alert in WRITTEN)]
     return {key: {path: made[path] for path in paths} for key, made in others.items()}
 
 
@@ -192,25 +193,58 @@ def test_the_head_says_what_the_rule_and_the_list_of_alerts_do(alert: Alert, fil
     assert f"(runbooks/{alert.name}.md) | {head[1]} |" in files["alerts/README.md"]
 
 
-def with_records(files: dict[str, str], alert: Alert) -> list[str]:
-    """The rule's expression, and the definitions of the records that it reads."""
+@functools.cache
+def records(text: str) -> dict[str, str]:
+    """Each record of a rule file, as it is written there: to read as YAML takes a hundred times as long."""
+    return dict(re.findall(r"(?ms)^ +- record: (\S+)\n(.+?)(?=^ +- record: |\Z)", text))
+
+
+def behind(files: dict[str, str], alert: Alert) -> set[str]:
+    """The records that an alert reads, directly or not."""
+    defined = {rule["record"]: rule["expr"] for rule in rules(files, "record")}
+    read, more = set[str](), records_in(rule_of(files, alert.name)["expr"])
+    while more:
+        read |= more
+        more = {name for record in more for name in records_in(defined[record])} - read
+    return read
+
+
+def decisive(alert: Alert, files: dict[str, str], of_thresholds: dict[str, dict[str, str]]) -> tuple[set[str], set[str]]:
+    """The settings that the rule depends on, and those that the rule or a record behind it does."""
+
+    def depend(key: str, names: set[str]) -> bool:
+        before, after = records(files[RECORDING]), records(of_thresholds[key][RECORDING])
+        return any(before[name] != after.get(name) for name in names)
+
     expr = rule_of(files, alert.name)["expr"]
-    return [expr, *(rule["expr"] for rule in rules(files, "record") if rule["record"] in records_in(expr))]
+    itself = {key for key, others in of_thresholds.items() if rule_of(others, alert.name)["expr"] != expr}
+    read = behind(files, alert)
+    return itself, itself | {key for key in of_thresholds if depend(key, read)}
 
 
 @of_every_alert
 def test_the_conditions_name_and_follow_each_threshold_and_traffic_minimum_of_the_rule(
     alert: Alert, files: dict[str, str], of_thresholds: dict[str, dict[str, str]]
 ) -> None:
-    found, before = Runbook.of(alert, files), rule_of(files, alert.name)["expr"]
-    decisive = {key for key, others in of_thresholds.items() if rule_of(others, alert.name)["expr"] != before}
+    found = Runbook.of(alert, files)
+    itself, deeper = decisive(alert, files, of_thresholds)
     named = {key for key in KEY.findall(found.conditions) if key.startswith(("thresholds.", "traffic."))}
-    assert decisive <= named, "settings that the rule depends on, and those named before ${policy}"
-    whole = with_records(files, alert)
-    deeper = {key for key, others in of_thresholds.items() if with_records(others, alert) != whole}
+    assert itself <= named, "settings that the rule depends on, and those named before ${policy}"
     assert named <= deeper, "settings named before ${policy}, and those that the rule and its records depend on"
     for key in named:
         assert Runbook.of(alert, of_thresholds[key]).conditions != found.conditions, key
+    copied = {key for block in found.blocks("toml") for key, _ in leaves(tomllib.loads(block))} & of_thresholds.keys()
+    assert copied <= deeper, "settings to copy, and those that the rule and its records depend on"
+
+
+@of_every_alert
+def test_where_it_says_what_inhibits_what_the_alerts_do(alert: Alert, files: dict[str, str]) -> None:
+    for sentence in re.split(r"(?<=\.)\s", " ".join(paragraphs(Runbook.of(alert, files).text))):
+        linked = set(re.findall(r"\[(\w+)\]\(", sentence))
+        if re.search(r"\binhibits? this\b", sentence):
+            assert linked == {*alert.inhibited_by}
+        if re.search(r"\b(?:[Tt]his alert|[Ii]t) inhibits\b", sentence):
+            assert linked <= {one.name for one in ALERTS if alert.name in one.inhibited_by}
 
 
 @of_every_alert
