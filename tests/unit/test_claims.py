@@ -88,7 +88,10 @@ def test_the_start_counts_the_dashboards_and_rule_files_of_a_stack() -> None:
     assert NUMBERS[pages] == len(list((ROOT / "dashboards").glob("*.json")))
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/start/compose.md", "docs/start/existing.md", "docs/start/kubernetes.md"])
+STARTS = ["README.md", *(f"docs/start/{start}.md" for start in ("compose", "existing", "kubernetes"))]
+
+
+@pytest.mark.parametrize("page", STARTS)
 def test_the_line_on_objectives_of_a_start_is_typed_as_it_stands_and_adds_pages(page: str, tmp_path: Path) -> None:
     text = (ROOT / page).read_text()
     line = stated(r"(?m)^ *\$ (.*time_to_first_token.*)$", text)

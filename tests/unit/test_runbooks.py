@@ -209,7 +209,9 @@ def behind(files: dict[str, str], alert: Alert) -> set[str]:
     return read
 
 
-def decisive(alert: Alert, files: dict[str, str], of_thresholds: dict[str, dict[str, str]]) -> tuple[set[str], set[str]]:
+def decisive(
+    alert: Alert, files: dict[str, str], of_thresholds: dict[str, dict[str, str]]
+) -> tuple[set[str], set[str]]:
     """The settings that the rule depends on, and those that the rule or a record behind it does."""
 
     def depend(key: str, names: set[str]) -> bool:
