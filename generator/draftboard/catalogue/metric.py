@@ -109,7 +109,9 @@ class Histogram(Metric):
 
     def bounds(self, max_model_len: int) -> tuple[float, ...]:
         """Upper bounds of a server with that context window, without +Inf."""
-        return tuple(bound for bound in self.buckets if not self.within_context or bound <= max_model_len)
+        if not self.within_context:
+            return self.buckets
+        return tuple(bound for bound in self.buckets if bound <= max_model_len)
 
     @property
     def bucket(self) -> Metric:
