@@ -189,6 +189,20 @@ def mutants(rule: Rule, metrics: list[str]) -> Iterator[Rule]:
         yield replace(rule, body=rule.body | new, change=change + number)
 
 
+def carried(mutant: Rule, rule: Rule, other: Rule) -> Rule | None:
+    """The same change of a rule that costs make another; None where that has no such line."""
+    before, after, there = (one.body["expr"].splitlines() for one in (rule, mutant, other))
+    changed = next((at for at, (old, new) in enumerate(zip(before, after, strict=True)) if old != new), None)
+    if changed is None:
+        return replace(mutant, body=mutant.body | {"expr": other.body["expr"]})
+    stripped = ([line.strip() for line in lines] for lines in (before, there))
+    for first, at, size in difflib.SequenceMatcher(None, *stripped, autojunk=False).get_matching_blocks():
+        if first <= changed < first + size:
+            there[changed - first + at] = after[changed]
+            return replace(mutant, body=mutant.body | {"expr": "\n".join(there)})
+    return None
+
+
 def edits(expression: str, metrics: list[str]) -> Iterator[tuple[str, int, int, str]]:
     """Each change of a token as (its name, from, to, new text)."""
     tokens = list(TOKEN.finditer(expression))
@@ -252,20 +266,23 @@ class Runner:
 
     def __init__(self, promtool: Path, rules: dict[str, Rule]) -> None:
         self.promtool = promtool
+        self.rules = rules
         self.order = [{"name": group} for group in dict.fromkeys(rule.group for rule in rules.values())]
         self.version = subprocess.run([promtool, "--version"], capture_output=True, text=True, check=True).stdout
         self.testing: dict[str, list[Case]] = {name: [] for name in rules}
         for case in load_cases():
-            for name in tested(case):
-                if rules.get(name) == case.rules[name]:  # Others contain costs.
-                    self.testing[name].append(case)
+            for name in tested(case) & rules.keys():
+                self.testing[name].append(case)
 
     def survivors(self, mutants: list[Rule]) -> list[Rule]:
         """Those of a rule's mutants that no case kills: first come those that name the rule and end soon, alone."""
         name = mutants[0].name
         for case in sorted(self.testing[name], key=lambda case: (case.crowded, name not in case.words, case.seconds)):
-            chunks = (mutants[first : first + AT_ONCE] for first in range(0, len(mutants), AT_ONCE))
-            mutants = [mutant for chunk in chunks for mutant in self.left(case, chunk)]
+            both = [(mutant, carried(mutant, self.rules[name], case.rules[name])) for mutant in mutants]
+            shown = [there for _, there in both if there]
+            chunks = (shown[first : first + AT_ONCE] for first in range(0, len(shown), AT_ONCE))
+            left = {there.change for chunk in chunks for there in self.left(case, chunk)}
+            mutants = [mutant for mutant, there in both if not there or there.change in left]
         return mutants
 
     def left(self, case: Case, mutants: list[Rule]) -> list[Rule]:

@@ -14,7 +14,7 @@ import pytest
 from draftboard.catalogue import latency
 from draftboard.output import as_markdown
 from draftboard.reading import Growth, Lifetime, Tally
-from draftboard.report import ModelReport, Reading, report, verdict_of
+from draftboard.report import ModelReport, Reading, Report, report, verdict_of
 from draftboard.report.document import document, status_of
 from draftboard.settings import Settings
 from draftboard.status import Status
@@ -101,15 +101,12 @@ def test_parts_of_the_time_give_an_interval() -> None:
     assert read(FAST, PLAIN)[0].measured_speedup_interval is None
 
 
-@pytest.mark.parametrize(("answers", "shown"), [(46, True), (41, False)])
-def test_at_lengths_that_differ_a_little_the_speedup_at_equal_lengths_stands_beside_it(
-    answers: int, shown: bool
-) -> None:
+def with_answers_of(answers: int, *, swing: int, requests: int) -> Report:
     """Where answers are longer, tokens take longer on both sides: part of the difference is that of the requests."""
 
-    def both(swing: int, prompts: int, requests: int) -> tuple[Tally, Tally]:
+    def both(now: int, prompts: int, requests: int) -> tuple[Tally, Tally]:
         sides = ((0.02, answers, "a:1", True), (0.03, LENGTH, "b:1", False))
-        lengths = [mean + 3 * swing for _, mean, _, _ in sides]
+        lengths = [mean + swing * now for _, mean, _, _ in sides]
         fast, plain = (
             server(time * length / LENGTH, source, requests=requests, length=length, speculates=drafts, prompts=prompts)
             for length, (time, _, source, drafts) in zip(lengths, sides, strict=True)
@@ -117,8 +114,15 @@ def test_at_lengths_that_differ_a_little_the_speedup_at_equal_lengths_stands_bes
         return fast, plain
 
     swings = [(number % 5 - 2, 38 + number % 3) for number in range(PARTS)]
-    parts = [Growth(both(swing, prompts, 3), 3) for swing, prompts in swings]
-    told = Reading([], Growth(both(0, LENGTH, 60), SECONDS), Settings(), "eagle3", parts).report()
+    parts = [Growth(both(now, prompts, requests), 3) for now, prompts in swings]
+    return Reading([], Growth(both(0, LENGTH, PARTS * requests), SECONDS), Settings(), "eagle3", parts).report()
+
+
+@pytest.mark.parametrize(("answers", "shown"), [(46, True), (41, False)])
+def test_at_lengths_that_differ_a_little_the_speedup_at_equal_lengths_stands_beside_it(
+    answers: int, shown: bool
+) -> None:
+    told = with_answers_of(answers, swing=3, requests=3)
     model, plain = told.models
     assert plain.standardised_speedup is None
     assert (model.standardised_speedup is not None) == shown
@@ -128,6 +132,20 @@ def test_at_lengths_that_differ_a_little_the_speedup_at_equal_lengths_stands_bes
         assert known(model.measured_speedup) == pytest.approx(1.5 / 1.15)
         assert 1.4 < alike.value < 1.6
         assert f"{alike} at equal lengths of prompts and answers" in model.verdict.reasons[0]
+
+
+@pytest.mark.parametrize(("swing", "told"), [(10, True), (1, False)])
+def test_where_lengths_are_too_unlike_for_a_verdict_that_at_equal_lengths_is_named_if_parts_reach_them(
+    swing: int, told: bool
+) -> None:
+    model, _ = with_answers_of(58, swing=swing, requests=60).models
+    assert (model.verdict.withheld, model.measured_speedup) == ("variants not alike: answers", None)
+    (reason,) = model.verdict.reasons
+    assert reason.startswith("The variants are not alike: answers of 58 against 40 tokens")
+    assert (model.standardised_speedup is not None) == told
+    if alike := model.standardised_speedup:
+        assert alike.low < 1.5 < alike.high
+        assert reason.endswith(f"; {alike} times the baseline at equal lengths, parts of the time reweighted")
 
 
 def test_servers_that_all_speculate_are_one_model_as_ever() -> None:

@@ -29,6 +29,7 @@ from draftboard.report.standardised import standardised
 from draftboard.report.verdict import Case
 from draftboard.settings import Settings
 from draftboard.signals import Level, traffic
+from draftboard.signals.alike import objection
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.drafting import configured_k, lowest_k
 from draftboard.signals.integrity import IDENTITIES
@@ -188,11 +189,11 @@ class _Answer:
         method, model = labels.pop(names.spec_method, ""), labels.pop(names.model_name, "")
         baselines = self._baselines.get(kept(key, (*names.scope, names.model_name)), ())
         case = self._case(self.models.of(key), "its engines together")
-        measured = case.numbers.value(measured_speedup) is not None
+        measured, objected = (case.numbers.value(signal) is not None for signal in (measured_speedup, objection))
         case = replace(
             case,
             baselines=baselines,
-            standardised=standardised(*sides(self.parts, key, self.settings), self.settings) if measured else None,
+            standardised=standardised(*sides(self.parts, key, self.settings), self.settings) if measured or objected else None,
             steps=self.steps.get(key, ()),
             plain=self.still_plain.get(key) or self.plain.get(key, ()),
             plain_has_left=key not in self.still_plain,

@@ -85,9 +85,11 @@ def measuring(
     counts = counts_of([*sides[0], *sides[1]], settings, _ANY)
     found = {signal: next(iter(values_of(signal, counts).values()), None) for signal in BESIDE}
     beside = {signal: value for signal, value in found.items() if value is not None}
-    if measured_speedup not in beside:
-        return Measuring(beside, step_cost=cost, why="" if objection in beside else measured_speedup.empty)
+    if not {measured_speedup, objection} & beside.keys():
+        return Measuring(beside, step_cost=cost, why=measured_speedup.empty)
     plain, own = (parts_of(grown, side) for side in (baseline, variant))
+    if measured_speedup not in beside:
+        return Measuring(beside, standardised=standardised(plain, own, settings), step_cost=cost)
     before, after = (ratios(side).get(per_token.mean.name) for side in (plain, own))
     interval = before.over(after) if before and after else None
     return Measuring(beside, interval, standardised(plain, own, settings), cost)

@@ -20,6 +20,9 @@ _DEGENERATE = 1e-6
 _STEPS, _FARTHEST = 8, 20.0
 """Of the search for weights: how many, and the largest exponent, beyond which a side's lengths are too far away."""
 
+_MISSED = 0.01
+"""Share by which a weighted mean may miss the common length: the speedup is told with two decimals."""
+
 
 def standardised(baseline: Sequence[Part], variant: Sequence[Part], settings: Settings) -> Estimate | None:
     """Speedup at common lengths, with its 95 % interval, from the parts of both sides.
@@ -57,6 +60,11 @@ def _ratio(parts: Sequence[Part], target: Lengths) -> Ratio | None:
         if max(map(abs, by)) > _FARTHEST:
             return None
         weights = [weight * math.exp(power) for weight, power in zip(weights, by, strict=True)]
+    weighed = [count * weight for count, weight in zip(counts, weights, strict=True)]
+    for axis, length in enumerate(target):
+        missed = math.fsum(n * one[axis] for n, one in zip(weighed, apart, strict=True)) / math.fsum(weighed)
+        if abs(missed) > _MISSED * length:
+            return None
     if math.fsum(weights) ** 2 < LEAST * math.fsum(weight**2 for weight in weights):
         return None
     return Ratio.of([(w * above, w * below) for w, (above, below) in zip(weights, map(times, parts), strict=True)])

@@ -38,6 +38,7 @@ _RESTS_ON = {
 }
 RANGED = frozenset(_RESTS_ON)
 """Bases of verdicts that rest on a range."""
+_AT_EQUAL_LENGTHS = "; {} times the baseline at equal lengths, parts of the time reweighted"
 _UNKNOWN_LOAD = VERDICT.choices["unknown load"]
 _LOSES, *_, _PAYS = economics.SPEEDUP_BANDS
 _RULED = {
@@ -96,9 +97,8 @@ def verdict_of(case: Case) -> objects.Verdict:
     if case.broken:
         chosen = VERDICT.choices["contradiction"]
     if not chosen.basis and not (chosen is _UNKNOWN_LOAD and case.steps):
-        return objects.Verdict(
-            says=None, advice=None, reasons=(filled(chosen.reason, case),), withheld=chosen.code.says
-        )
+        reason = filled(chosen.reason, case) + (_AT_EQUAL_LENGTHS.format(case.standardised) if case.standardised else "")
+        return objects.Verdict(says=None, advice=None, reasons=(reason,), withheld=chosen.code.says)
     advised = ADVICE.of(case.numbers.value(advice))
     if chosen.basis not in {MEASURED, BY_STEPS} and (expected := assumed_of(case)) and expected.speedup:
         return _of_ranges(case, expected, chosen, advised)
