@@ -1,7 +1,7 @@
 """No rule divides or compares what was counted at different moments: two groups are evaluated up to a minute apart."""
 
 from collections.abc import Mapping
-from itertools import starmap
+from itertools import accumulate, starmap
 
 import pytest
 
@@ -19,7 +19,7 @@ OF_RATIOS = {
     "model:draftboard_spec_class_speedup_low:ratio_rate5m": "acceptance of a class, costs of its model",
     "model:draftboard_spec_class_speedup_high:ratio_rate5m": "acceptance of a class, costs of its model",
 }
-"""Rules that compare ratios of different moments, each of counters of one: these hardly change in a minute."""
+"""Rules that compare ratios of different moments, each of counters of one: `apart` says how much these can differ."""
 FURTHER = {
     "ray": {"target:vllm_server_outlier:bool": "requests that run, and those that wait: gauges"},
     "objectives": {"service:vllm_sli_error:ratio_rate5m": "what is refused counts above and below the line"},
@@ -75,3 +75,44 @@ def test_no_rule_combines_counters_of_different_moments(name: str) -> None:
     assert {rule: found[rule] for rule in found.keys() - OF_RATIOS.keys()}.keys() == FURTHER.get(name, {}).keys()
     if name == "default":
         assert found.keys() == OF_RATIOS.keys()
+
+
+WINDOW, INTERVAL = 300, 60
+
+
+def apart(change: float, *, lasts: int, traffic: float = 1) -> float:
+    """Greatest share by which a ratio over the window differs from that of an evaluation before.
+
+    What it is the mean of goes to `change` times as much within so many seconds, and traffic to `traffic` times as much.
+    """
+
+    def at(second: int) -> tuple[float, float]:
+        share = min(max((second + 1) / lasts, 0), 1)
+        weight = 1 + (traffic - 1) * share
+        return weight * (1 + (change - 1) * share), weight
+
+    counted = [at(second) for second in range(-2 * WINDOW, lasts + 2 * WINDOW)]
+    sums = [[0.0, *accumulate(side)] for side in zip(*counted, strict=True)]
+    above, below = ([b - a for a, b in zip(one, one[WINDOW:], strict=False)] for one in sums)
+    means = [a / b for a, b in zip(above, below, strict=True)]
+    return max(max(a / b, b / a) - 1 for a, b in zip(means, means[INTERVAL:], strict=False))
+
+
+@pytest.mark.parametrize(
+    ("change", "lasts", "traffic", "percent"),
+    [
+        (0.5, 1800, 1, 3.1),
+        (0.5, 600, 1, 8.1),
+        (0.8, 1, 1, 5.0),
+        (0.5, 1, 1, 20.0),
+        (2.0, 1, 1, 20.0),
+        (0.5, 1, 4, 33.3),
+        (0.5, 1, 0.25, 50.0),
+    ],
+)
+def test_ratios_that_are_compared_differ_by_no_more_than_the_page_says(
+    change: float, lasts: int, traffic: float, percent: float
+) -> None:
+    assert 100 * apart(change, lasts=lasts, traffic=traffic) == pytest.approx(percent, abs=0.1)
+    page = " ".join((ROOT / "docs/operate/existing.md").read_text().split())
+    assert f"by {percent:.0f} %" in page

@@ -193,7 +193,9 @@ class _Answer:
         case = replace(
             case,
             baselines=baselines,
-            standardised=standardised(*sides(self.parts, key, self.settings), self.settings) if measured or objected else None,
+            standardised=standardised(*sides(self.parts, key, self.settings), self.settings)
+            if measured or objected
+            else None,
             steps=self.steps.get(key, ()),
             plain=self.still_plain.get(key) or self.plain.get(key, ()),
             plain_has_left=key not in self.still_plain,
