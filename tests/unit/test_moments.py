@@ -83,7 +83,7 @@ WINDOW, INTERVAL = 300, 60
 def apart(change: float, *, lasts: int, traffic: float = 1) -> float:
     """Greatest share by which a ratio over the window differs from that of an evaluation before.
 
-    What it is the mean of goes to `change` times as much within so many seconds, and traffic to `traffic` times as much.
+    Its value becomes `change` times as much within so many seconds, and traffic `traffic` times as much.
     """
 
     def at(second: int) -> tuple[float, float]:

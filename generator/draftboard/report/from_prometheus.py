@@ -190,12 +190,11 @@ class _Answer:
         baselines = self._baselines.get(kept(key, (*names.scope, names.model_name)), ())
         case = self._case(self.models.of(key), "its engines together")
         measured, objected = (case.numbers.value(signal) is not None for signal in (measured_speedup, objection))
+        both = sides(self.parts, key, self.settings) if measured or objected else ((), ())
         case = replace(
             case,
             baselines=baselines,
-            standardised=standardised(*sides(self.parts, key, self.settings), self.settings)
-            if measured or objected
-            else None,
+            standardised=standardised(*both, self.settings),
             steps=self.steps.get(key, ()),
             plain=self.still_plain.get(key) or self.plain.get(key, ()),
             plain_has_left=key not in self.still_plain,

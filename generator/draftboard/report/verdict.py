@@ -97,9 +97,8 @@ def verdict_of(case: Case) -> objects.Verdict:
     if case.broken:
         chosen = VERDICT.choices["contradiction"]
     if not chosen.basis and not (chosen is _UNKNOWN_LOAD and case.steps):
-        reason = filled(chosen.reason, case) + (
-            _AT_EQUAL_LENGTHS.format(case.standardised) if case.standardised else ""
-        )
+        alike = _AT_EQUAL_LENGTHS.format(case.standardised) if case.standardised else ""
+        reason = filled(chosen.reason, case) + alike
         return objects.Verdict(says=None, advice=None, reasons=(reason,), withheld=chosen.code.says)
     advised = ADVICE.of(case.numbers.value(advice))
     if chosen.basis not in {MEASURED, BY_STEPS} and (expected := assumed_of(case)) and expected.speedup:
