@@ -195,8 +195,8 @@ def carried(mutant: Rule, rule: Rule, other: Rule) -> Rule | None:
     changed = next((at for at, (old, new) in enumerate(zip(before, after, strict=True)) if old != new), None)
     if changed is None:
         return replace(mutant, body=mutant.body | {"expr": other.body["expr"]})
-    stripped = ([line.strip() for line in lines] for lines in (before, there))
-    for first, at, size in difflib.SequenceMatcher(None, *stripped, autojunk=False).get_matching_blocks():
+    here, others = ([line.strip() for line in lines] for lines in (before, there))
+    for first, at, size in difflib.SequenceMatcher(None, here, others, autojunk=False).get_matching_blocks():
         if first <= changed < first + size:
             there[changed - first + at] = after[changed]
             return replace(mutant, body=mutant.body | {"expr": "\n".join(there)})

@@ -87,12 +87,12 @@ def apart(change: float, *, lasts: int, traffic: float = 1) -> float:
     """
 
     def at(second: int) -> tuple[float, float]:
-        share = min(max((second + 1) / lasts, 0), 1)
+        share = min(max((second + 1) / lasts, 0.0), 1.0)
         weight = 1 + (traffic - 1) * share
         return weight * (1 + (change - 1) * share), weight
 
     counted = [at(second) for second in range(-2 * WINDOW, lasts + 2 * WINDOW)]
-    sums = [[0.0, *accumulate(side)] for side in zip(*counted, strict=True)]
+    sums: list[list[float]] = [[0.0, *accumulate(side)] for side in zip(*counted, strict=True)]
     above, below = ([b - a for a, b in zip(one, one[WINDOW:], strict=False)] for one in sums)
     means = [a / b for a, b in zip(above, below, strict=True)]
     return max(max(a / b, b / a) - 1 for a, b in zip(means, means[INTERVAL:], strict=False))
