@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import signal
 import stat
 import subprocess
 from collections.abc import Mapping
@@ -318,7 +319,11 @@ def guarded(
         "while :; do :; done",
     )
     variables = {**STACK, "PROFILES": "monitoring", "VLLM_TARGET": SERVER}
-    return run("prometheus/start.sh", folder, variables, "prometheus")
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # A shell under nohup ignores it and cannot trap it.
+    try:
+        return run("prometheus/start.sh", folder, variables, "prometheus")
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def cut_off(folder: Path) -> set[str]:
