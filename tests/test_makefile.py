@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, program
+from support.hostile import ENCODABLE, obeyed_by_a_ci
 
 DOCKER = """#!/bin/sh
 echo "called: ${BUILD_FOLDER-} $COMPOSE_PROFILES $*" >>"$CALLS"
@@ -36,7 +37,7 @@ def project(tmp_path: Path) -> Path:
     """A folder with the Makefile and a `docker` that notes how it was called."""
     shutil.copy(ROOT / "Makefile", tmp_path)
     (tmp_path / "deploy/tools").mkdir(parents=True)
-    for path in ("deploy/stack.mk", "deploy/tools/stack.py", "deploy/tools/environment.py"):
+    for path in ("deploy/stack.mk", "deploy/tools/stack.py", "deploy/tools/environment.py", "deploy/tools/printing.py"):
         shutil.copy(ROOT / path, tmp_path / path)
     (tmp_path / "deploy/examples").mkdir()
     (tmp_path / "deploy/examples/eagle3.env").write_text("MODEL=a\n")
@@ -444,6 +445,15 @@ def test_what_ended_at_a_start_says_why(project: Path) -> None:
         "stack.py: volume-owner: own.sh: a reason",
         "stack.py: alertmanager: own.sh: a reason",
     ]
+
+
+def test_whatever_a_container_logs_is_words_on_a_line_of_its_own(project: Path) -> None:
+    hostile = [text for text in ENCODABLE.values() if text.splitlines() == [text] and not re.search(r"[\0\\]", text)]
+    lines = ["start.sh: " + text for text in (*hostile, "cut off \udcf0\udc9f")]
+    done = ran(project, "up-demo", LOGS="\n".join(lines))
+    assert done.stderr.count("stack.py: alertmanager:") == len(lines) > len(ENCODABLE) / 2
+    assert not obeyed_by_a_ci(done.stderr)
+    assert all(line.isprintable() for line in done.stderr.split("\n"))
 
 
 def test_a_damaged_file_that_was_set_aside_is_named(project: Path) -> None:

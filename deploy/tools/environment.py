@@ -9,10 +9,11 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from printing import warn
 
 DEPLOY = Path(__file__).parent.parent
 PORTS = ("VLLM_PORT", "BASELINE_PORT", "GRAFANA_PORT", "PROMETHEUS_PORT")
@@ -158,10 +159,10 @@ def warn_of_retention(found: Mapping[str, str]) -> None:
     kept = found.get("RETENTION_TIME") or KEPT_BY_DEFAULT
     seconds = sum(int(count) * UNITS[unit] for count, unit in re.findall(r"(\d+)(ms|[smhdwy])", kept))
     if seconds < days * DAY:
-        print(
-            f"stack.py: RETENTION_TIME={kept} is shorter than the {days} days that rules look back, such as those on "
+        warn(
+            "stack.py",
+            f"RETENTION_TIME={kept} is shorter than the {days} days that rules look back, such as those on "
             f"error budgets. Set RETENTION_TIME={days + 1}d or more in deploy/.env, or a shorter slo.window",
-            file=sys.stderr,
         )
 
 

@@ -24,6 +24,8 @@ import urllib.request
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from printing import warn
+
 STALL_SECONDS = 10  # to connect, and between two reads
 COMMAND_SECONDS = 900  # for one command; apt is the slow one
 MAX_BYTES = 256 * 1024 * 1024  # of a download; the largest has 120 MB
@@ -254,7 +256,7 @@ def provide(name: str, into: Path) -> str:
     sources = {installed_command: tool.command, official_release: tool.release, debian_unstable: tool.packages}
     for source in (source for source, offers in sources.items() if offers):
         label = source.__name__.replace("_", " ")
-        print(f"fetch.py: {name}: trying {label} ...", file=sys.stderr, flush=True)
+        warn("fetch.py", f"{name}: trying {label} ...")
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=into) as work:  # files then move within one file system
             staged = Path(work, "staged")
             (staged / "bin").mkdir(parents=True)
@@ -286,13 +288,13 @@ def main() -> int:
             try:
                 print(provide(name, arguments.into.resolve()), flush=True)
             except UnavailableError as error:
-                print("fetch.py:", " ".join(str(error).split()), file=sys.stderr)
+                warn("fetch.py", str(error))
                 status = 3
     except (FetchError, OSError, tarfile.TarError) as error:
-        print("fetch.py:", " ".join(str(error).split()), file=sys.stderr)
+        warn("fetch.py", str(error))
         return 2
     except KeyboardInterrupt:
-        print("fetch.py: stopped", file=sys.stderr)
+        warn("fetch.py", "stopped")
         return 130
     return status
 

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from printing import warn
+
 DEPLOY = Path(__file__).parent.parent
 OURS = {"grafana_admin_password": "password of the Grafana user admin", "vllm_api_key": "API key for clients of vLLM"}
 YOURS = {
@@ -128,7 +130,7 @@ def main() -> int:
         make_all(DEPLOY / "secrets", uid, gid)
         write_owner(DEPLOY / ".env", DEPLOY / ".env.example", lines)
     except (SecretsError, OSError) as error:
-        print(f"make_secrets.py: {error}", file=sys.stderr)
+        warn("make_secrets.py", str(error))
         return 2
     print(f"deploy/secrets/ is complete. Containers run as user {uid}, the owner of the secrets.")
     return 0

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
 
+from printing import warn
+
 COMPOSE = Path(__file__).parent.parent / "docker-compose.yml"
 SECONDS = 10  # to connect, and between two reads
 MAX_BYTES = 1024 * 1024  # of a token answer; manifests are not read
@@ -77,15 +79,15 @@ def manifest_url(image: Image) -> str:
 
 def ask(url: str, method: str, headers: Mapping[str, str]) -> tuple[int, Message, bytes]:
     """Return status, headers and bounded body of an answer of any status."""
-    request = urllib.request.Request(url, method=method, headers=dict(headers))
     try:
+        request = urllib.request.Request(url, method=method, headers=dict(headers))
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:
             return answer.status, answer.headers, answer.read(MAX_BYTES)
     except urllib.error.HTTPError as error:
         with error:
             return error.code, error.headers, b""
-    except (OSError, http.client.HTTPException) as error:
-        raise PinError(f"{urllib.parse.urlsplit(url).netloc} is not reachable: {error}") from error
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise PinError(f"{url.partition('?')[0]} is not reachable: {error}") from error
 
 
 def token(challenge: str) -> str:
@@ -172,7 +174,7 @@ def main() -> int:
         if arguments.write:
             replace(arguments.file, text)
     except (PinError, OSError) as error:
-        print(f"pin.py: {error}", file=sys.stderr)
+        warn("pin.py", str(error))
         return 2
     return 0
 

@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from environment import DEPLOY, StackError, check_devices, check_variables, days_read, value_of, warn_of_retention
+from printing import warn
 
 PROJECT, DEMO_PROJECT = "draftboard", "draftboard-demo"
 DEMO = {"COMPOSE_PROFILES": "demo", "BUILD_FOLDER": ".."}
@@ -72,7 +73,7 @@ def main() -> int:
             if not asked.demo:
                 stack.warn_of_size(days_read(found))
     except StackError as error:
-        print(f"stack.py: {error}", file=sys.stderr)
+        warn("stack.py", str(error))
         return 2
     except subprocess.CalledProcessError as error:
         return error.returncode  # Docker has said why.
@@ -91,7 +92,8 @@ class Stack:
         command = ["docker", "compose", "--project-directory", str(DEPLOY), *self.options, *words]
         environment = {**os.environ, **self.variables, **variables}
         output = subprocess.PIPE if read else None
-        return subprocess.run(command, env=environment, stdout=output, text=True, check=True).stdout or ""
+        done = subprocess.run(command, env=environment, stdout=output, text=True, errors="replace", check=True)
+        return done.stdout or ""
 
     def up(self, *words: str) -> None:
         """Start what the profiles name, remove what they named before, and have changed files read."""
@@ -124,31 +126,31 @@ class Stack:
                 # Docker starts it again, and its first words then follow its last ones.
                 errors = [line for line in lines if re.search(r"(?i)\berr(or)?\b|fatal|start\.sh: ", line)]
                 for line in (errors or lines)[-3:]:
-                    print(f"stack.py: {name}: {line}", file=sys.stderr)
+                    warn("stack.py", f"{name}: {line}")
 
     def warn(self) -> None:
         """Print what was set aside or cut off, and what keeps samples from being stored: a full disk, a clock."""
         for name in RELOADED:
             for line in self.run("logs", "--no-log-prefix", "--since", "10m", name, read=True).splitlines():
                 if line.startswith("start.sh: "):
-                    print(f"stack.py: {name}: {line.removeprefix('start.sh: ')}", file=sys.stderr)
+                    warn("stack.py", f"{name}: {line.removeprefix('start.sh: ')}")
         blocks = self.run(
             *("exec", "-T", "prometheus", "sh", "-c", "cat /prometheus/*/meta.json 2>/dev/null || true"), read=True
         )
         for block, end in re.findall(r'(?m)^\t"ulid": "(\w+)",\s+"minTime": \d+,\s+"maxTime": (\d+)', blocks):
             if int(end) / 1000 > time.time():
-                print(
-                    f"stack.py: /prometheus/{block} has samples of the future: the clock was set back. No sample is "
+                warn(
+                    "stack.py",
+                    f"/prometheus/{block} has samples of the future: the clock was set back. No sample is "
                     "stored before that time. Run make down and remove this folder from the volume of Prometheus",
-                    file=sys.stderr,
                 )
         disk = self.run("exec", "-T", "prometheus", "df", "-P", "/prometheus", read=True).splitlines()
         size, _, free = map(int, disk[-1].split()[1:4])
         if free < LEAST_FREE * size:
-            print(
-                f"stack.py: the disk of Prometheus' volume has {free // 1024} MB left. When it is full, no sample is "
+            warn(
+                "stack.py",
+                f"the disk of Prometheus' volume has {free // 1024} MB left. When it is full, no sample is "
                 "stored. Free space, or lower RETENTION_SIZE in deploy/.env",
-                file=sys.stderr,
             )
 
     def warn_of_size(self, days: int) -> None:
@@ -156,10 +158,10 @@ class Stack:
         query = f"promtool query instant http://127.0.0.1:9090 {DAYS_KEPT.format(days=days)} || true"
         printed = self.run("exec", "-T", "prometheus", "sh", "-c", query, read=True)
         if kept := re.search(r"=> ([\d.]+) @", printed):
-            print(
-                f"stack.py: RETENTION_SIZE holds {float(kept[1]):.0f} days of samples at their growth so far, less "
+            warn(
+                "stack.py",
+                f"RETENTION_SIZE holds {float(kept[1]):.0f} days of samples at their growth so far, less "
                 f"than the {days} days that rules look back, such as those on error budgets. Raise it in deploy/.env",
-                file=sys.stderr,
             )
 
     def containers(self) -> dict[str, str]:
@@ -220,10 +222,10 @@ def check_docker() -> None:
             "the Docker daemon does not answer. Start it, or let this user use it: docker info says what is wrong"
         )
     if engine < LEAST_ENGINE and not is_podman():
-        print(
-            f"stack.py: Docker Engine {worded(engine)} lets machines of the local network reach ports published on "
+        warn(
+            "stack.py",
+            f"Docker Engine {worded(engine)} lets machines of the local network reach ports published on "
             f"127.0.0.1. {worded(LEAST_ENGINE)} or newer does not",
-            file=sys.stderr,
         )
 
 

@@ -43,7 +43,7 @@ def answering(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[str
             except OSError:
                 self.close_connection = True  # the client had enough
 
-        do_POST = do_GET  # noqa: N815
+        do_POST = do_HEAD = do_GET  # noqa: N815
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Say nothing."""

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from support.hostile import assert_words
+from support.loopback import answering
 
 SCRIPT = ROOT / "deploy/tools/pin.py"
 DIGEST = "sha256:" + "ab" * 32
@@ -106,6 +108,28 @@ def test_an_unreachable_registry_is_one_line(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "is not reachable" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"\x1b[2J\x1b]0;owned\x07 ##[error]x",
+        b"HTTP/1.1 9999 \x1b[2J",
+        b'HTTP/1.1 401 x\r\nWWW-Authenticate: Bearer realm="http://["',
+        b'HTTP/1.1 401 x\r\nWWW-Authenticate: Bearer realm="http://a\x1b[2Jb/"',
+        b"HTTP/1.1 302 x\r\nLocation: http://\xc2\x85b/",
+    ],
+)
+def test_whatever_a_registry_answers_is_one_line(tmp_path: Path, answer: bytes) -> None:
+    def answered(request: BaseHTTPRequestHandler) -> None:
+        request.wfile.write(answer + b"\r\n\r\n")
+
+    with answering(answered) as place:
+        done = pin(written(tmp_path, f"{place.removeprefix('http://')}/a/b:v1.2"))
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "is not reachable" in done.stderr
+    assert_words(done.stderr)
 
 
 def test_a_line_without_a_tag_is_an_error(tmp_path: Path) -> None:

@@ -168,10 +168,13 @@ def test_ports_beyond_the_last_are_one_line_and_exit_code_2(capsys: pytest.Captu
     )
 
 
-def test_a_host_that_is_not_ours_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = run("--scenario", "idle", "--host", "no.such.host.invalid", "--port", "0", capsys=capsys)
+@pytest.mark.parametrize(("host", "named"), [("no.such.host.invalid",) * 2, ("a\x85b", "a\ufffdb"), ("\udcff", "\ufffd")])
+def test_a_host_that_is_not_ours_is_one_line_and_exit_code_2(
+    host: str, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run("--scenario", "idle", "--host", host, "--port", "0", capsys=capsys)
     assert code == 2
-    assert err.startswith("draftboard: no.such.host.invalid:0: cannot listen: ")
+    assert err.startswith(f"draftboard: {named}:0: cannot listen: ")
     assert err.count("\n") == 1
 
 

@@ -37,7 +37,6 @@ def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     (tmp_path / "docker").chmod(0o755)
     deploy = tmp_path / "deploy"
     (deploy / "secrets").mkdir(parents=True)
-    monkeypatch.syspath_prepend(ROOT / "deploy/tools")
     module = loaded("deploy/tools/stack.py", monkeypatch)
     for name in module.REQUIRED_SECRETS:
         (deploy / "secrets" / name).write_text("secret")

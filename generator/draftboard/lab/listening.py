@@ -28,10 +28,9 @@ class Listener(ThreadingMixIn, WSGIServer):
         """Bind the port, or any free one where it is 0. Raise DraftboardError where that is not possible."""
         try:
             super().__init__((host, port), _Handler)
-        except OSError as error:
-            raise DraftboardError(
-                f"{host}:{port}: cannot listen: {error.strerror}; name another --host or --port"
-            ) from None
+        except (OSError, TypeError) as error:  # Python's own where a host is no name that DNS could have.
+            reason = getattr(error, "strerror", None) or "not the name of a host"
+            raise DraftboardError(f"{host}:{port}: cannot listen: {reason}; name another --host or --port") from None
         self.set_app(answer)
 
 
