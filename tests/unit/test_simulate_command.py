@@ -168,7 +168,9 @@ def test_ports_beyond_the_last_are_one_line_and_exit_code_2(capsys: pytest.Captu
     )
 
 
-@pytest.mark.parametrize(("host", "named"), [("no.such.host.invalid",) * 2, ("a\x85b", "a\ufffdb"), ("\udcff", "\ufffd")])
+@pytest.mark.parametrize(
+    ("host", "named"), [("no.such.host.invalid",) * 2, ("a\x85b", "a\ufffdb"), ("\udcff", "\ufffd")]
+)
 def test_a_host_that_is_not_ours_is_one_line_and_exit_code_2(
     host: str, named: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
