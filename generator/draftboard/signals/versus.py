@@ -39,7 +39,7 @@ _of_best = users.measured_speedup.at(Level.MODEL).combined(">=", _best, on(group
 best_variant = replace(
     users.measured_speedup,
     name="best_variant",
-    title="Best variant",
+    title="Best variant by measured speedup",
     short="",
     question="Which variant is best?",
     description="The variant with the highest measured speedup, and its 95 % interval.",
@@ -71,7 +71,7 @@ lead = replace(
     best_variant,
     name="lead",
     title="Lead over the next variant",
-    short="times as fast as the next",
+    short="times as fast",
     question="Is it certain which variant is best?",
     description="Measured speedup of the best variant / that of the next; at least: the low end of the one's 95 % "
     "interval / the high end of the other's.",

@@ -143,7 +143,7 @@ def _tile_of_each_model(context: Context, signal: Signal) -> str:
 
 @kind
 def not_on_the_wall(context: Context, *, width: int) -> Built:
-    """How many models a wall has no room for: those that need somebody, those that pay, and those without a verdict."""
+    """How many models a wall has no room for: those that need somebody, and the others."""
     scope, settings, title = context.scope(Level.MODEL, instant=True), context.settings, f"Beyond the {ON_A_WALL} worst"
     if context.edition is Edition.RAW:
         return Built(None, needs_rules=(title,))
@@ -159,8 +159,7 @@ def not_on_the_wall(context: Context, *, width: int) -> Built:
         query(counted(operator), ref, legend=f"more {what}", instant=True)
         for ref, operator, what in (
             ("bad", "<", "need somebody"),
-            ("pay", "==", "pay"),
-            ("other", ">", "have no verdict"),
+            ("well", ">=", "need nobody"),
         )
     ]
     steps = [{"color": "transparent", "value": None}, {"color": fields.COLOURS[Status.BAD], "value": 1}]

@@ -87,9 +87,7 @@ def firing_alerts(context: Context) -> Built:
     severity, age, about, settings = events.alert_severity, events.alert_age, events.firing_alerts, context.settings
     name, subject, signals = "Alert", "Model or server", {one.name: one for one in (severity, age)}
     titles = {value_of(ref): columns.heading(signal, settings) for ref, signal in signals.items()}
-    # The severity comes first.
-    first = value_of(severity.name)
-    titles = {first: titles[first], "about": subject, "alertname": name} | titles
+    titles |= {"about": subject, "alertname": name}  # How bad and since when: a phone shows the first columns alone.
     runbook = [{"title": "Runbook", "url": f"{settings.links.runbooks}/${{__value.raw}}.md"}]
     return _table(
         queries(context, context.promql(severity.levels[-1]), severity, age),
