@@ -129,7 +129,7 @@ objection = Signal(
     expr=OfOneMoment(OBJECTION.expr & alike_load),
     record="vllm_measured_speedup:objection_enum_rate{window}",
     codes=OBJECTION.codes,
-    empty="nothing speaks against it, or no baseline of this model serves under a similar load",
+    empty="nothing speaks against what is measured",
 )
 no_sooner = OBJECTION.any_of(objection, "no sooner")
 """Where users wait as long for whole answers, whatever their tokens do."""

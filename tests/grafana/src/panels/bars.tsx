@@ -1,12 +1,14 @@
-import { FieldType, getFieldSeriesColor } from '@grafana/data';
+import { FieldType, getFieldSeriesColor, type Field } from '@grafana/data';
 import { measureText, useTheme2 } from '@grafana/ui';
 import type { ReactElement } from 'react';
 import { drawnNumbers, FONT, hasData, legendItems, NoData, textOf, ticks, WithLegend, type Props } from './parts';
 
-const LEFT = 46;
+const AXIS = 46;
 const RIGHT = 8;
 const TOP = 14;
 const BOTTOM = 22;
+
+const hasAxis = (field: Field) => field.config.custom?.axisPlacement !== 'hidden';
 
 export function Bars(panel: Props): ReactElement {
   const theme = useTheme2();
@@ -24,25 +26,27 @@ export function Bars(panel: Props): ReactElement {
   const top = scale[scale.length - 1];
 
   const draw = (width: number, height: number) => {
-    const [inner, tall] = [width - LEFT - RIGHT, height - TOP - BOTTOM];
+    const left = hasAxis(bars[0]) ? AXIS : RIGHT;
+    const [inner, tall] = [width - left - RIGHT, height - TOP - BOTTOM];
     const group = (inner / frame.length) * (panel.options.groupWidth ?? 0.7);
     const wide = (group / bars.length) * (panel.options.barWidth ?? 0.97);
-    const middle = (row: number) => LEFT + (inner * (row + 0.5)) / frame.length;
+    const middle = (row: number) => left + (inner * (row + 0.5)) / frame.length;
     const y = (value: number) => TOP + tall * (1 - value / top);
     const bar = (row: number, number: number) => {
       const value: number | null = bars[number].values[row];
       if (value === null || Number.isNaN(value)) {
         return null;
       }
-      const left = middle(row) - group / 2 + ((number + 0.5) * group) / bars.length - wide / 2;
+      const from = middle(row) - group / 2 + ((number + 0.5) * group) / bars.length - wide / 2;
       const { color } = getFieldSeriesColor(bars[number], theme);
       const said = textOf(bars[number], theme, value);
-      const fits = panel.options.showValue !== 'never' && measureText(said, 10).width <= group / bars.length;
+      const { showValue } = panel.options;
+      const fits = showValue === 'always' || (showValue !== 'never' && measureText(said, 10).width <= group / bars.length);
       return (
         <g key={`${row}-${number}`}>
-          <rect x={left} y={y(value)} width={wide} height={tall - y(value) + TOP} fill={color} fillOpacity={0.8} />
+          <rect x={from} y={y(value)} width={wide} height={tall - y(value) + TOP} fill={color} fillOpacity={0.8} />
           {fits && (
-            <text x={left + wide / 2} y={y(value) - 4} textAnchor="middle" fill={theme.colors.text.primary} fontSize={10}>
+            <text x={from + wide / 2} y={y(value) - 4} textAnchor="middle" fill={theme.colors.text.primary} fontSize={10}>
               {said}
             </text>
           )}
@@ -51,16 +55,19 @@ export function Bars(panel: Props): ReactElement {
     };
     return (
       <svg width={width} height={height} style={FONT} fill={theme.colors.text.primary}>
-        {scale.map((value) => (
-          <text key={value} x={LEFT - 6} y={y(value) + 4} textAnchor="end">
-            {textOf(bars[0], theme, value)}
-          </text>
-        ))}
+        {hasAxis(bars[0]) &&
+          scale.map((value) => (
+            <text key={value} x={left - 6} y={y(value) + 4} textAnchor="end">
+              {textOf(bars[0], theme, value)}
+            </text>
+          ))}
         {Array.from({ length: frame.length }, (_, row) => (
           <g key={row}>
-            <text x={middle(row)} y={height - 6} textAnchor="middle">
-              {textOf(across, theme, across.values[row])}
-            </text>
+            {hasAxis(across) && (
+              <text x={middle(row)} y={height - 6} textAnchor="middle">
+                {textOf(across, theme, across.values[row])}
+              </text>
+            )}
             {bars.map((_, number) => bar(row, number))}
           </g>
         ))}
