@@ -157,10 +157,7 @@ def not_on_the_wall(context: Context, *, width: int) -> Built:
 
     targets = [
         query(counted(operator), ref, legend=f"more {what}", instant=True)
-        for ref, operator, what in (
-            ("bad", "<", "need somebody"),
-            ("well", ">=", "need nobody"),
-        )
+        for ref, operator, what in (("bad", "<", "need somebody"), ("well", ">=", "need nobody"))
     ]
     steps = [{"color": "transparent", "value": None}, {"color": fields.COLOURS[Status.BAD], "value": 1}]
     bad = {"mode": "absolute", "steps": steps}
