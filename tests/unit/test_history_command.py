@@ -13,6 +13,7 @@ from draftboard.cli.schemas import schema_of
 from draftboard.history import Change, last_changes
 from draftboard.prometheus import Client
 from draftboard.settings import Settings
+from draftboard.signals import requests
 from support import command_line
 from support.loopback import answering
 from support.remembered import END, Memory, Variant, speedup, step_cost, tokens
@@ -79,11 +80,27 @@ def test_sides_are_compared_in_batches_that_both_had(capsys: pytest.CaptureFixtu
 
 
 def test_without_like_load_there_is_no_effect(capsys: pytest.CaptureFixture[str]) -> None:
-    (change,) = asked(capsys, Variant(3, 20, 10, loads=(1,)), Variant(5, 10, loads=(8,)))["changes"]
+    more = {requests.request_rate.name: 0.63}  # 0.5 are over a fifth less.
+    (change,) = asked(capsys, Variant(3, 20, 10, loads=(1,)), Variant(5, 10, loads=(8,), also=more))["changes"]
     assert change["withheld"].startswith(
         "not enough like load: 8 windows of one batch size and context on both sides; before 1 of "
     )
     assert [change[name] for name in ("decode_speed", "step_latency", "time_per_token", "loads")] == [None] * 3 + [[]]
+
+
+def test_at_an_equal_request_rate_a_batch_that_changed_is_what_the_change_did(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    as_many = {requests.request_rate.name: 0.62}
+    drafting, plain = Variant(5, 20, 10, loads=(4,)), Variant(0, 10, loads=(8,), also=as_many)
+    (change,) = asked(capsys, drafting, plain)["changes"]
+    assert (change["withheld"], change["loads"]) == (None, [])
+    assert holds(change["decode_speed"], step_cost(5, 4) / tokens(5))
+    assert holds(change["time_per_token"], tokens(5) / step_cost(5, 4))
+    with answering(Memory((drafting, plain))) as place:
+        _, out, _ = run("--prometheus", place, "--range", "1d", *AT, capsys=capsys)
+    assert "At an equal request rate" in out
+    assert "Batches of all sizes" in out
 
 
 def test_a_change_that_another_follows_too_soon_has_no_effect(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,11 +1,14 @@
 """Effect of a change: figures before and after it, in batches of the same sizes.
 
-Each size with enough windows on both sides gives a ratio; its weight is its decode steps after the change.
+Each size with enough windows on both sides gives a ratio; its weight is its decode steps after the change. At an equal
+request rate a batch that changed is what the change did, as sooner answers empty it: then sizes are one.
 """
 
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from statistics import fmean
 
 from draftboard.history.result import Effect
 from draftboard.history.runs import Load, Window
@@ -71,6 +74,15 @@ def like_loads(before: Sequence[Window], after: Sequence[Window]) -> tuple[Load,
     """Loads with enough windows on both sides."""
     counts = [Counter(window.load for window in side if window.load) for side in (before, after)]
     return tuple(sorted(load for load in counts[0] if min(one[load] for one in counts) >= LEAST))
+
+
+def of_any_batch(before: Sequence[Window], after: Sequence[Window], tolerance: float) -> list[list[Window]]:
+    """Both sides with all batches as one, where as many requests came a second; else without windows."""
+    name, sides = requests.request_rate.name, (before, after)
+    rates = [[window.figures[name] for window in side if name in window.figures] for side in sides]
+    if not all(rates) or not math.isclose(*map(fmean, rates), rel_tol=tolerance):
+        return [[], []]
+    return [[replace(window, load=window.load._replace(batch=0)) for window in side if window.load] for side in sides]
 
 
 def step_signal(before: Sequence[Window], after: Sequence[Window], loads: Sequence[Load]) -> Signal:

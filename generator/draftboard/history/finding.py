@@ -180,7 +180,10 @@ def _change(before: Run, after: Run, life: Life, settings: Settings) -> Change:
     old = before.windows[before is not life.runs[0] : -1]
     new = after.windows[1 : None if after is life.runs[-1] else -1]
     timed_old, timed_new = _timed(old), _timed(new)
-    loads = effects.like_loads(timed_old, timed_new)
+    loads, withheld = effects.like_loads(timed_old, timed_new), _too_little(timed_old, timed_new)
+    at_rate = effects.of_any_batch(timed_old, timed_new, settings.thresholds.load)
+    if not loads and (loads := effects.like_loads(*at_rate)):
+        timed_old, timed_new = at_rate
     step = effects.step_signal(timed_old, timed_new, loads)
 
     def of(sums: effects.Sums) -> effects.Effect | None:
@@ -194,13 +197,13 @@ def _change(before: Run, after: Run, life: Life, settings: Settings) -> Change:
         what=after.setup.differs(before.setup),
         earlier=_side(before, old, timed_old, loads, settings),
         later=_side(after, new, timed_new, loads, settings),
-        loads=tuple(sorted({load.batch for load in loads})),
+        loads=tuple(sorted({load.batch for load in loads if load.batch})),
         steps_of="pure decode steps" if step is pure_step_time_by_batch else "all steps",
         acceptance_length=of(effects.length) if before.setup.k and after.setup.k else None,
         step_latency=of(effects.latency_of(step)),
         decode_speed=of(effects.speed_of(step)),
         time_per_token=of(effects.time_per_token),
-        withheld=None if loads else _too_little(timed_old, timed_new),
+        withheld=None if loads else withheld,
         notes=tuple(_on(before, after, life, settings)),
     )
 

@@ -113,7 +113,10 @@ class Change(Described):
     later: Side
     """The time after, to the next change."""
     loads: tuple[int, ...]
-    """Batch sizes that both sides had: running requests per engine, rounded up to a power of two."""
+    """Batch sizes that both sides had: running requests per engine, rounded up to a power of two.
+
+    Empty where effects are those at an equal request rate, over batches of all sizes.
+    """
     steps_of: Literal["pure decode steps", "all steps"]
     """What step latency is of: the plugin's, or the page's, which prefills lengthen."""
     acceptance_length: Effect | None
@@ -128,6 +131,11 @@ class Change(Described):
     """Why there are no effects; None where there are."""
     notes: tuple[str, ...]
     """What must be known to read the effects: what changed with it, roll-outs, gaps."""
+
+    @property
+    def compared_at(self) -> str:
+        """What both sides have in common."""
+        return "like load" if self.loads else "an equal request rate"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from draftboard.signals.steps import pure_step_time_by_batch, step_time_by_batch
 from draftboard.status import Status
 
 _SPEED = "Decode speed of a request, tokens/s"
+_ANY_BATCH = "Batches of all sizes: at an equal request rate sooner answers make them smaller"
 
 _READ = (
     "At like load: in batches of as many running requests per engine, to a power of two, with contexts as long, to a "
@@ -89,9 +90,12 @@ def _change(change: Change) -> Iterator[Block]:
         _row(_SPEED, None, change.decode_speed),
         _row(per_token.mean.title, per_token.mean, change.time_per_token),
     ]
-    yield Table(columns("At like load", numbers=("Before", "After", "Change (95 %)")), tuple(filter(None, rows)))
+    yield Table(
+        columns(f"At {change.compared_at}", numbers=("Before", "After", "Change (95 %)")), tuple(filter(None, rows))
+    )
     sides = (f"{name}: {_sample(side)}" for name, side in (("Before", change.earlier), ("After", change.later)))
-    yield Bullets((f"Batches of {', '.join(map(str, change.loads))}", *sides), Status.QUIET)
+    batches = f"Batches of {', '.join(map(str, change.loads))}" if change.loads else _ANY_BATCH
+    yield Bullets((batches, *sides), Status.QUIET)
 
 
 def _row(title: str, signal: Signal | None, effect: Effect | None) -> tuple[str, ...]:
@@ -136,7 +140,7 @@ def quoted(change: Change) -> str:
     if change.withheld:
         return f"{opening}; its effect is unknown: {change.withheld}"
     windows = f"{change.earlier.like} + {change.later.like} windows"
-    return f"{opening}, {_judged(change)[0]} at like load ({windows})"
+    return f"{opening}, {_judged(change)[0]} at {change.compared_at} ({windows})"
 
 
 def named(model: str, labels: Mapping[str, str]) -> str:
