@@ -118,6 +118,7 @@ def test_a_case_is_named_with_its_file_and_line(path: Path) -> None:
             "8m: vector(1): neither a sample nor none",
         ),
         ("1m: none;", "1m:;", "1m: neither what fires nor none"),
+        ('m,"m 2"', "m,m", "is given twice: a label of a name goes before that of a row"),
         ("| 1 | 0.5", "| 1 | many", "could not convert string to float: 'many'"),
     ],
 )

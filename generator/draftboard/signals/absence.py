@@ -25,7 +25,7 @@ from draftboard.expr.nodes import (
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, Setting
-from draftboard.signals.presence import ARRIVES, expected, scraped
+from draftboard.signals.presence import ARRIVES, expected, scraped, seen
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.states import servers_down
 from draftboard.signals.traffic import generation_tokens
@@ -36,34 +36,43 @@ _SAME_MODEL = on(*_MODEL)
 _STARTUP = Setting("rules.startup")
 
 
-def _replicas(how: str, metric: Metric, over_time: str = "") -> Expr:
-    """Of each deployment that names its model; over a new server's time to start."""
+def _of_model(how: str, replicas: Expr) -> Expr:
+    return Aggregate(how, _MODEL, replicas)
+
+
+def _replicas(metric: Metric, over_time: str = "") -> Expr:
+    """Of what names its model; over a new server's time to start."""
     of_model = (Match(Labels("model_name"), "!=", ""),)
-    series = Function(over_time, Raw(metric, _STARTUP, of_model)) if over_time else Raw(metric, matchers=of_model)
-    return Aggregate(how, (*_MODEL, "deployment"), series)  # Several kube-state-metrics count alike.
+    return Function(over_time, Raw(metric, _STARTUP, of_model)) if over_time else Raw(metric, matchers=of_model)
 
 
-def _of_model(replicas: Expr) -> Expr:
-    return Aggregate("sum", _MODEL, replicas)
+def _of_each(how: str, replicas: Expr) -> Expr:
+    """Of each deployment: several kube-state-metrics count alike."""
+    return Aggregate(how, (*_MODEL, "deployment"), replicas)
 
 
-_desired = _replicas("max", around.REPLICAS_DESIRED)
-_desired_since_long = _replicas("min", around.REPLICAS_DESIRED, "min_over_time") & _desired.ago(_STARTUP)
+_desired_since_long = _of_each("min", _replicas(around.REPLICAS_DESIRED, "min_over_time")) & _of_each(
+    "max", _replicas(around.REPLICAS_DESIRED)
+).ago(_STARTUP)
 """What a deployment has had the time to start."""
-_most_available = _replicas("max", around.REPLICAS_AVAILABLE, "max_over_time")
-_rollout = _replicas("max", around.REPLICAS_UPDATED, "max_over_time") > _replicas(
-    "min", around.REPLICAS_UPDATED, "min_over_time"
+_most_available = _of_each("max", _replicas(around.REPLICAS_AVAILABLE, "max_over_time"))
+_rollout = _of_each("max", _replicas(around.REPLICAS_UPDATED, "max_over_time")) > _of_each(
+    "min", _replicas(around.REPLICAS_UPDATED, "min_over_time")
 )
-_available = _of_model(_replicas("max", around.REPLICAS_AVAILABLE))
-_not_started = _available.equals(0) & (_of_model(_desired_since_long) > 0)
+_available = _of_model("max", _replicas(around.REPLICAS_AVAILABLE))
 _serving = _available > 0
-_as_desired = first_of(_of_model(_desired).equals(0), _serving)
-_scraped = over_level("group", scraped)
+_as_desired = first_of(_of_model("max", _replicas(around.REPLICAS_DESIRED)).equals(0), _serving)
+_to_serve = (_of_model("max", _desired_since_long) > 0) & _available
+_scraped = _of_model("group", scraped)
 
 _tokens = over_level("max", OverTime("max_over_time", generation_tokens, RATE_WINDOW * 3).at(Level.MODEL))
 _busy = first_of(over_level("max", expected) > 0, _tokens > 0)
 _down = OverTime("max_over_time", servers_down, RATE_WINDOW * 3) >= 1
-_left_behind = (over_level("group", expected) & first_of(_busy, _down)).combined("and", ARRIVES, on(Labels("widest")))
+_forgotten = _down.combined("unless", over_level("group", seen.at(Level.ENGINE)))
+"""Down for longer than what its servers were is remembered."""
+_left_behind = first_of(over_level("group", expected) & first_of(_busy, _down), _forgotten).combined(
+    "and", ARRIVES, on(Labels("widest"))
+)
 _remembered = If(
     Evaluator.RECORDS, over_level("group", first_of(_left_behind, Before(Ref("gone"), RATE_WINDOW * 2))), _left_behind
 )
@@ -79,7 +88,7 @@ gone = Signal(
     "deployments decide: of none desired nothing is missed, and those desired for rules.startup are, idle or not.",
     unit=Unit.CODE,
     better=Better.LOWER,
-    expr=_remembered.combined("or", Aggregate("group", _MODEL, _not_started), _SAME_MODEL)
+    expr=_remembered.combined("or", _of_model("group", _to_serve), _SAME_MODEL)
     .combined("unless", _scraped, _SAME_MODEL)
     .combined("unless", _as_desired, _SAME_MODEL),
     record="vllm_gone:bool",
@@ -99,7 +108,7 @@ replicas_missing = Signal(
     "servers, nor where a model has none at all, which is another alert.",
     unit=Unit.SERVERS,
     better=Better.LOWER,
-    expr=_of_model(_missing.combined("unless", _rollout)).combined("unless", gone, _SAME_MODEL),
+    expr=_of_model("sum", _missing.combined("unless", _rollout)).combined("unless", gone, _SAME_MODEL),
     record="vllm_replicas_missing:sum",
     levels=(Level.SERVICE,),
     bands=good_under(0, good="complete", beyond="missing"),
