@@ -1,19 +1,22 @@
 """Requests of several classes to a real vLLM with the lens, and its pages as what a Prometheus would have scraped."""
 
+import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from draftboard.lab.openmetrics import series
-from support.vllm_server import KEY, MODEL, PER_REQUEST, Vllm
+from support.vllm_plugins import plugin_folder
+from support.vllm_server import KEY, MODEL, PER_REQUEST, K, Vllm
 from support.vllm_traffic import AT_A_TIME, PROMPTS
 
 USAGE = "--enable-force-include-usage"
 LENS = "--middleware draftboard_probe.Lens"
-VARIABLES = {"DRAFTBOARD_LENS_HEADER": "X-Tenant", "MAX_MODEL_LEN": "2048"}
+METHOD = "draft_model"
 TEMPERATURES = (0.0, 1.2)
 TIMES = (1, 32)
 """How often a prompt repeats its sentence: under and over 1,024 tokens, of which each byte is one."""
@@ -21,9 +24,26 @@ TOKENS = 64
 PARTS, REQUESTS = 12, 12
 """Pages that are read while requests go on, and the requests of each part: a minute of a recording."""
 START = 1_800_000_000
-LABELS = {"job": "vllm", "instance": "a:8000", "spec_method": "ngram"}
+LABELS = {"job": "vllm", "instance": "a:8000", "spec_method": METHOD}
 LENSED = f"{PER_REQUEST} {USAGE} {LENS}"
 """Options of a server with the lens."""
+MENDED = {"mended": "vllm_mended:mend"}
+
+
+def drafting(models: Path, **more: object) -> str:
+    """The speculation of a server whose drafter guesses well at temperature 0 and badly at 1.2."""
+    return json.dumps({"method": METHOD, "model": str(models / "draft"), "num_speculative_tokens": K, **more})
+
+
+def plugged(folder: Path) -> dict[str, str]:
+    """Of a server that counts tenants, in whose steps a temperature is what the request says."""
+    plugin_folder(folder, "vllm.general_plugins", MENDED, "vllm_mended", "lens_layers")
+    return {
+        "DRAFTBOARD_LENS_HEADER": "X-Tenant",
+        "MAX_MODEL_LEN": "2048",
+        "PYTHONPATH": str(folder),
+        "LENS_LAYERS": str(folder / "spent"),
+    }
 
 
 def ask(client: httpx.Client, number: int, tenant: str = "", tokens: int = TOKENS) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
+from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -16,8 +17,11 @@ from draftboard.catalogue import latency, probe, speculation
 from draftboard.evidence import Load, Own, Range, Steps, assumed, curves
 from draftboard.evidence.assumed import Costs
 from draftboard.evidence.law import Kind
+from draftboard.lab.simulator.fleet import Instance, targets
+from draftboard.lab.simulator.scenario import Scenario
+from draftboard.lab.simulator.serve import page as served
 from draftboard.output import Document, as_markdown
-from draftboard.reading import Growth, Recorded, Tally
+from draftboard.reading import Growth, Page, Recorded, Tally, growth, read
 from draftboard.report import ModelReport, Reading, report, verdict_of
 from draftboard.report.choices import choices, chosen_of
 from draftboard.report.document import status_of
@@ -221,7 +225,7 @@ def test_a_prometheus_is_asked_for_the_steps_of_a_day() -> None:
     found = known(known(model.speculation).assumed)
     assert found.basis == "own step times"
     assert true_cost(16) in known(found.step_cost)
-    assert len(asked) <= 6, "one query for each number"
+    assert len(asked) <= 8, "one query for each number"
 
 
 def steps_of(**k_at: dict[str, float]) -> tuple[Stretch, ...]:
@@ -262,6 +266,49 @@ def test_a_choice_that_does_not_follow_the_load_is_said() -> None:
 def test_where_nothing_is_chosen_or_known_nothing_is_said(steps: tuple[Stretch, ...]) -> None:
     assert chosen_of(steps) == ()
     assert told(steps).strip() == ""
+
+
+ADAPTIVE = 'draftboard_spec_info{model_name="m",engine="0",method="dflash",k="7",adaptive="true"} 1\n'
+"""What the plugin tells of verification."""
+
+
+def chosen_by_simulated(verify_budget: int | None) -> str:
+    """A server whose load grows twelvefold, and which verifies so many drafted tokens of a step at most."""
+    server = {
+        "model": "m",
+        "method": "dflash",
+        "k": 7,
+        "load": {"rate": 0.5},
+        "verify_budget": verify_budget,
+        "requests": [{"rates": [0.82, 0.68, 0.56, 0.45, 0.35, 0.26, 0.19]}],
+    }
+    events = [{"at": f"{minute}m", "load": {"rate": rate}} for minute, rate in ((10, 2), (20, 6))]
+    story = {
+        "story": "A server whose load grows in three steps.",
+        "duration": "1h",
+        "server": [server],
+        "event": events,
+    }
+    instance = Instance(targets(Scenario.model_validate(story), seed=1)[0], 1_795_246_847.0)
+    pages: list[Page] = []
+    for moment in range(60, 1800, 60):
+        instance.advance(moment)
+        pages.append(read(served(instance).decode() + ADAPTIVE, "a:8000"))
+    parts = [growth(*pair, 60.0) for pair in pairwise(pages)]
+    (model,) = Reading([], growth(pages[0], pages[-1], 1740.0), Settings(), "dflash", parts).report().models
+    return as_markdown(Document.of(tuple(choices(model.chosen))))
+
+
+def test_adaptive_verification_that_follows_the_load_accepts_less_of_a_draft_in_full_batches() -> None:
+    found = chosen_by_simulated(48)
+    low, high = map(float, re.findall(r"a mean of ([\d.]+) tokens in batches up to 2, ([\d.]+) up to 32", found)[0])
+    assert "Fewer tokens of a draft are accepted as batches grow" in found
+    assert low > 3
+    assert high < 1.7
+
+
+def test_adaptive_verification_that_does_not_follow_the_load_is_said() -> None:
+    assert "so verification does not follow the load" in chosen_by_simulated(None)
 
 
 def test_the_report_has_what_engines_chose() -> None:

@@ -3,12 +3,10 @@
 What its pages counted is then told by the report, the records of the page and the alert, as a Prometheus has them.
 """
 
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
 
-import httpx
 import pytest
 
 from conftest import Tell, replayed
@@ -20,25 +18,29 @@ from draftboard.reading import Recorded
 from draftboard.report import document, report
 from draftboard.settings import Settings
 from draftboard.signals import Scope, classes
+from support import grafana
 from support.lensed import (
-    LENS,
     LENSED,
     PARTS,
     REQUESTS,
     START,
-    USAGE,
-    VARIABLES,
+    TOKENS,
     ask,
     ask_many,
     client_of,
+    drafting,
+    plugged,
     recording,
     sums,
 )
 from support.replays import behind
-from support.vllm_server import MODEL, PER_REQUEST, SPECULATION, Start, Vllm
+from support.vllm_server import MODEL, Start, Vllm
+from support.vllm_traffic import PROMPTS
 
 pytestmark = pytest.mark.vllm
 
+LAYERS, PAIRS = 20, 60
+"""Lenses that a header puts around a request (`lens_layers.py`), and how often one is compared with one without."""
 CLASSES = tuple(f"{temperature}, up to {prompt}" for temperature in ("0", "up to 1.2") for prompt in (1024, 4096))
 VLLM_COUNTERS = {
     "drafts": "vllm:spec_decode_num_drafts_total",
@@ -49,20 +51,24 @@ VLLM_COUNTERS = {
 }
 
 
+Pages = tuple[Vllm, list[str], Path]
+"""The server, what its page said while it was asked, and the folder of its plugins."""
+
+
 @pytest.fixture(scope="module")
-def pages(start: Start) -> Iterator[tuple[Vllm, list[str]]]:
-    """A server with lens and probe, and its pages while it was asked."""
-    with start("lens", SPECULATION, LENSED, variables=VARIABLES) as server:
+def pages(start: Start, models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+    """A server with lens and probe, and with more lenses for requests that want them."""
+    plugins = tmp_path_factory.mktemp("plugins")
+    words = f"{LENSED} --middleware lens_layers.Layers"
+    with start("lens", drafting(models), words, variables=plugged(plugins)) as server:
         read = [server.page()]
         for part in range(PARTS):
             ask_many(server, range(part * REQUESTS, (part + 1) * REQUESTS))
             read.append(server.page())
-        yield server, read
+        yield server, read, plugins
 
 
-def test_classes_add_up_to_vllms_counters_and_part_what_the_mean_hides(
-    pages: tuple[Vllm, list[str]], tell: Tell
-) -> None:
+def test_classes_add_up_to_vllms_counters_and_part_what_the_mean_hides(pages: Pages, tell: Tell) -> None:
     found = sums(pages[1][-1])
     for name, counter in VLLM_COUNTERS.items():
         for by in ("temperature", "prompt", "temperature and prompt", "name", "header"):
@@ -86,44 +92,54 @@ def test_classes_add_up_to_vllms_counters_and_part_what_the_mean_hides(
 
 
 def test_the_page_the_report_and_the_alert_tell_the_classes(
-    pages: tuple[Vllm, list[str]], tmp_path: Path, tell: Tell
+    pages: Pages, files: Mapping[str, str], tmp_path: Path, tell: Tell
 ) -> None:
     settings = Settings()
     (alert,) = (alert for alert in ALERTS if alert.name == "SpecDecodeClassLoses")
     condition = alert.condition(Scope(settings))
-    shown = [promql_of(one, Scope(settings)) for one in (classes.class_acceptance, classes.class_share)]
     coverage = promql_of(classes.lens_coverage, Scope(settings))
+    shown = panel_queries(files)
     source, end = tmp_path / "run.om", START + 60 * PARTS
     source.write_text("".join(recording(pages[1])))
-    rules, _ = behind([condition, *shown, coverage], settings)
+    rules, _ = behind([condition, coverage, *shown.values()], settings)
     with replayed(source, settings, rules=rules) as replay:
         (seen,) = replay.client.query(coverage, end)
-        table = {
+        (overall,) = replay.client.query(shown["Draft acceptance"], end)
+        of_page = {
             one.labels["class"]: one.samples[0][1]
-            for one in replay.client.query(shown[0], end)
+            for one in replay.client.query(shown["Draft acceptance by class"], end)
             if one.labels["dimension"] == "temperature and prompt"
         }
         fires = {(one.labels["dimension"], one.labels["class"]) for one in replay.client.query(condition, end)}
         said = report(Recorded(replay.client.url, Duration(600), at=end), settings)
         text = as_markdown(document(said, settings, engines=False))
     assert seen.samples[0][1] == pytest.approx(1, abs=0.02)
-    assert sorted(table) == sorted(CLASSES)
-    assert min(table[of] for of in CLASSES[:2]) > max(table[of] for of in CLASSES[2:])
+    assert sorted(of_page) == sorted(CLASSES)
+    mean = overall.samples[0][1]
+    assert min(of_page[of] for of in CLASSES[:2]) > 1.3 * mean
+    assert max(of_page[of] for of in CLASSES[2:]) < mean
     assert ("temperature", "up to 1.2") in fires
     assert ("temperature", "0") not in fires
     (model,) = said.models
     assert model.speculation
     assert {one.name for one in model.classes if one.dimension == "temperature and prompt"} == set(CLASSES)
     assert "Whom does speculation help?" in text
+    shown_of = "; ".join(f"temperature {of} tokens: {of_page[of]:.3f}" for of in CLASSES)
+    tell("lens: the panels of the page", f"acceptance {mean:.3f}; {shown_of}")
     (worst,) = (line for line in text.splitlines() if line.startswith(("Loses: ", "Helped least: ")))
     tell("lens: the report of a real vLLM", f"acceptance {model.speculation.acceptance:.3f}; {worst}")
     tell("lens: the alert of a real vLLM", f"holds for {sorted(fires)}")
 
 
-def test_killed_clients_broken_json_a_header_of_10_mb_and_many_tenants_harm_nobody(
-    pages: tuple[Vllm, list[str]],
-) -> None:
-    server, _ = pages
+def panel_queries(files: Mapping[str, str]) -> dict[str, str]:
+    """What the page of draft lengths sends for acceptance by model and by class."""
+    page = grafana.dashboards(files)["dashboards/draftboard-depth.json"]
+    (panels,) = (panels for row, panels in grafana.rows(page).items() if row == "Whom does speculation help?")
+    return {one["title"]: grafana.substituted(one["targets"][0]["expr"], page, "5m") for one in panels}
+
+
+def test_killed_clients_broken_json_a_header_of_10_mb_and_many_tenants_harm_nobody(pages: Pages) -> None:
+    server = pages[0]
     with client_of(server) as client:
         request = {"model": MODEL, "prompt": "a", "max_tokens": 600, "temperature": 0, "ignore_eos": True}
         with client.stream("POST", "/v1/completions", json={**request, "stream": True}) as answer:
@@ -146,40 +162,39 @@ def test_killed_clients_broken_json_a_header_of_10_mb_and_many_tenants_harm_nobo
     assert "other" in names
 
 
-def test_it_costs_a_request_little(start: Start, tell: Tell) -> None:
-    """Requests in turns with and without the lens, on two servers of the same options; a machine may favour one.
-
-    So the processor time of the servers' front ends is told, too, which the engines are not part of.
-    """
-
-    def took(client: httpx.Client) -> float:
-        begin = time.perf_counter()
-        ask(client, 1)
-        return time.perf_counter() - begin
-
-    words = f"{PER_REQUEST} {USAGE}"
-    with (
-        start("with-lens", SPECULATION, f"{words} {LENS}", variables=VARIABLES) as seen,
-        start("without-lens", SPECULATION, words, variables=VARIABLES) as unseen,
-        client_of(seen) as one,
-        client_of(unseen) as other,
-    ):
-        for _ in range(4):
-            took(one), took(other)
-        before = [worked(server) for server in (seen, unseen)]
-        pairs = [(took(one), took(other)) for _ in range(36)]
-        worked_for = [
-            (worked(server) - begin) / len(pairs) for server, begin in zip((seen, unseen), before, strict=True)
-        ]
-        assert "draftboard_spec_class" not in unseen.page()
-    with_lens, without = (median(pair[side] for pair in pairs) for side in (0, 1))
+@pytest.mark.parametrize("stream", [True, False])
+def test_what_it_costs_a_request_is_measured_beside_requests_without_it(pages: Pages, tell: Tell, stream: bool) -> None:
+    """In one process, in turns: whatever else slows the machine slows both."""
+    server, _, plugins = pages
+    request = {
+        "model": MODEL,
+        "prompt": PROMPTS[0],
+        "max_tokens": TOKENS,
+        "temperature": 0,
+        "ignore_eos": True,
+        "stream": stream,
+    }
+    (spent := plugins / "spent").unlink(missing_ok=True)
+    before = requests_of(server)
+    with client_of(server) as client:
+        for number in range(2 * PAIRS):
+            lenses = LAYERS * (number % 2)
+            answer = client.post("/v1/completions", json=request, headers={"X-Lenses": str(lenses)}).raise_for_status()
+    # Its own lens counts each request, and so do those around half of them.
+    assert requests_of(server) - before == PAIRS * (2 + LAYERS)
+    took = [(int(lenses), float(seconds)) for lenses, seconds in map(str.split, spent.read_text().splitlines())]
+    without, with_them = ([seconds for lenses, seconds in took if lenses == of] for of in (0, LAYERS))
+    costs = sorted(1e6 * (more - less) / LAYERS for less, more in zip(without, with_them, strict=True))
+    # Ranks between which the median lies in 95 of 100 samples, whatever the distribution.
+    low = int(PAIRS / 2 - 0.98 * PAIRS**0.5)
     tell(
-        "lens: a streamed request of 64 tokens",
-        f"median {1000 * with_lens:.1f} ms with it, {1000 * without:.1f} ms without; processor time of the front end "
-        f"{1000 * worked_for[0]:.1f} ms with it, {1000 * worked_for[1]:.1f} ms without",
+        f"lens: what it costs {'a streamed' if stream else 'a plain'} answer of {TOKENS} tokens",
+        f"processor time of the event loop: median {median(costs):.0f} us ({costs[low]:.0f} to {costs[-1 - low]:.0f}, "
+        f"{PAIRS} pairs) beside {1e3 * median(without):.1f} ms without it; {answer.text.count('data: ')} events",
     )
 
 
-def worked(server: Vllm) -> float:
-    """Processor seconds of the server's front end so far."""
-    return sums(server.page())["process_cpu_seconds_total",]
+def requests_of(server: Vllm) -> float:
+    """Requests that lenses counted so far, one after the other."""
+    found = sums(server.page())
+    return sum(value for key, value in found.items() if key[:2] == ("draftboard_spec_class_requests_total", "prompt"))

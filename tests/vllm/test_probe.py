@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,18 +14,16 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from conftest import ROOT, Tell
+from conftest import Tell
 from draftboard.catalogue.probe import RUNS
 from support.loopback import free_port
+from support.vllm_plugins import plugin_folder
 from support.vllm_server import KEY, MODEL, SPECULATION, K, Start, Vllm
 from support.vllm_traffic import PROMPTS, REQUESTS, TOKENS, send
 
 pytestmark = pytest.mark.vllm
 
-PLUGINS = ROOT / "tests/support/probe_plugins.py"
-ENTRIES = "[vllm.stat_logger_plugins]\n" + "".join(
-    f"{name} = probe_plugins:{name}\n" for name in ("Witness", "BrokenStart", "BrokenRecord")
-)
+PLUGINS = ("Witness", "BrokenStart", "BrokenRecord")
 DETAILS = "--enable-logging-iteration-details"
 # Prompts are computed in parts, and eight requests need more cache than there is.
 CROWDED = f"{DETAILS} --max-num-batched-tokens 128 --num-gpu-blocks-override 12"
@@ -94,12 +91,9 @@ class Plugins:
 
 @pytest.fixture(scope="module")
 def plugins(tmp_path_factory: pytest.TempPathFactory) -> Plugins:
+    entries = {name: f"probe_plugins:{name}" for name in PLUGINS}
     folder = tmp_path_factory.mktemp("plugins")
-    shutil.copy(PLUGINS, folder)
-    info = folder / "probe_plugins-0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: probe-plugins\nVersion: 0\n")
-    (info / "entry_points.txt").write_text(ENTRIES)
+    plugin_folder(folder, "vllm.stat_logger_plugins", entries, "probe_plugins")
     return Plugins(folder)
 
 

@@ -4,6 +4,7 @@ The pages of both servers are those of one target that restarted in between.
 """
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -18,31 +19,45 @@ from draftboard.output import as_markdown
 from draftboard.reading import Recorded
 from draftboard.settings import Settings
 from draftboard.signals import Scope
-from support.lensed import LENSED, START, VARIABLES, ask_many, recording
+from support.lensed import LENSED, START, ask_many, drafting, plugged, recording
 from support.replays import behind
-from support.vllm_server import SPECULATION, Start, serving
+from support.vllm_server import Start, serving
 
 BEFORE = os.environ.get("VLLM_BEFORE", "")
 PARTS, REQUESTS, APART = 12, 4, 150
 """Pages of each server, requests between them, and seconds of the recording: two pages in a window."""
+DROPPING = """#!/bin/sh
+dropped=
+for word; do
+    shift
+    case $word,$dropped in
+        --custom-histogram-buckets,) dropped=option ;;
+        *,option) dropped=value ;;
+        *) set -- "$@" "$word" ;;
+    esac
+done
+exec {program} "$@"
+"""
 pytestmark = [pytest.mark.vllm, pytest.mark.skipif(not BEFORE, reason="VLLM_BEFORE names no vLLM of another release")]
 
 
 def test_an_upgrade_is_named_with_both_releases_and_its_parts_add_up(
-    start: Start, tiny_model: Path, stack_settings: Settings, tmp_path: Path, tell: Tell
+    start: Start, models: Path, stack_settings: Settings, tmp_path: Path, tell: Tell
 ) -> None:
-    (folder := tmp_path / "earlier").mkdir()
+    for name in ("earlier", "plugins", "bin"):
+        (tmp_path / name).mkdir()
+    speculation, variables = drafting(models), plugged(tmp_path / "plugins")
     earlier = serving(
-        folder,
-        program=Path(BEFORE),
-        model=tiny_model,
+        tmp_path / "earlier",
+        program=without_buckets(tmp_path / "bin"),
+        model=models / "target",
         settings=stack_settings,
-        speculation=SPECULATION,
+        speculation=speculation,
         words=LENSED,
-        variables=VARIABLES,
+        variables=variables,
     )
     pages: list[str] = []
-    for part, server_of in enumerate((earlier, start("later", SPECULATION, LENSED, variables=VARIABLES))):
+    for part, server_of in enumerate((earlier, start("later", speculation, LENSED, variables=variables))):
         with server_of as server:
             pages.append(server.page())
             for number in range(part * PARTS, (part + 1) * PARTS):
@@ -64,6 +79,13 @@ def test_an_upgrade_is_named_with_both_releases_and_its_parts_add_up(
     told = as_markdown(document(found))
     assert f"version {version(pages[0])} -\\> {version(pages[-1])}" in told
     tell("an upgrade of a real vLLM", told)
+
+
+def without_buckets(folder: Path) -> Path:
+    """The earlier release, without the option of the stack's script that only 0.32 and newer have."""
+    (program := folder / "vllm").write_text(DROPPING.format(program=shlex.quote(BEFORE)))
+    program.chmod(0o755)
+    return program
 
 
 def version(page: str) -> str:

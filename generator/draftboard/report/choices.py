@@ -1,8 +1,9 @@
-"""Which draft length engines choose at which load, as the plugin counts their decode steps, and whether it follows."""
+"""Whether engines that choose follow their load: the draft lengths of their steps, or what they accept of a draft."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import ceil, log2
 from operator import attrgetter
 
 from draftboard.output import Block, Described, Sentence, Table, columns
@@ -14,6 +15,8 @@ _FEWEST = 100
 """Steps of a batch size, of fewer of which nothing is said. Heuristic."""
 _LEVEL = 0.5
 """Tokens by which a mean draft must differ between loads. Heuristic."""
+_FALL = 0.9
+"""What is accepted of a draft in full batches / in small ones, from which on it does not fall. Heuristic."""
 
 
 @dataclass(frozen=True)
@@ -23,21 +26,40 @@ class Chosen(Described):
     batch: float
     """At most so many requests share a step."""
     steps: float
-    """How many there were."""
+    """How many there were; under adaptive verification, steps of single requests."""
     shares: dict[str, float]
-    """Of the steps, by the tokens drafted for each request; `differ` where requests of a step have unlike drafts, or
-    verification is adaptive, of which vLLM exports no length."""
+    """Of the steps, by the tokens drafted for each request; `differ` where requests of a step have unlike drafts.
+    Empty under adaptive verification, of which vLLM exports no length."""
     mean: float | None
     """Tokens drafted for a request, of the steps where they do not differ."""
+    accepted: float | None = None
+    """Accepted tokens of a draft, under adaptive verification."""
 
 
-def chosen_of(steps: Sequence[Stretch]) -> tuple[Chosen, ...]:
+def chosen_of(steps: Sequence[Stretch], *, adaptive: bool = False) -> tuple[Chosen, ...]:
     """By batch size; empty where one length is all that is drafted, or nobody counts steps by length."""
+    if adaptive:
+        return _verified(steps)
     pure = sorted((one for one in steps if one.pure), key=attrgetter("batch"))
     if len({one.drafted for one in pure}) < 2:  # noqa: PLR2004
         return ()
     by_batch = (_of_batch(batch, list(same)) for batch, same in groupby(pure, attrgetter("batch")))
     return tuple(one for one in by_batch if one.steps >= _FEWEST)
+
+
+def _verified(steps: Sequence[Stretch]) -> tuple[Chosen, ...]:
+    """What is not verified cannot be accepted."""
+    sums: dict[float, tuple[float, float]] = {}
+    for one in steps:
+        if not one.pure and one.accepted is not None:
+            batch = 2.0 ** ceil(log2(one.batch))
+            count, accepted = sums.get(batch, (0.0, 0.0))
+            sums[batch] = count + one.steps, accepted + one.steps * one.accepted
+    return tuple(
+        Chosen(batch, count, {}, None, accepted / count)
+        for batch, (count, accepted) in sorted(sums.items())
+        if count >= _FEWEST
+    )
 
 
 def _of_batch(batch: float, same: Sequence[Stretch]) -> Chosen:
@@ -52,21 +74,41 @@ def _of_batch(batch: float, same: Sequence[Stretch]) -> Chosen:
 
 
 def choices(chosen: Sequence[Chosen]) -> Iterator[Block]:
-    """The table, and whether drafts are shorter where steps are fuller."""
-    rows = tuple(
-        (
-            f"{one.batch:g}",
-            *(f"{one.steps:,.0f}", "-" if one.mean is None else f"{one.mean:.2f}"),
-            ", ".join(f"{name}: {share:.0%}" for name, share in one.shares.items()),
+    """The table, and whether engines choose less where steps are fuller; nothing where they do not choose."""
+    if chosen and all(one.accepted is not None for one in chosen):
+        rows = tuple((f"{one.batch:g}", f"{one.steps:,.0f}", f"{one.accepted:.2f}") for one in chosen)
+        heads = columns("Batch, up to", numbers=("Steps of requests", "Accepted of a draft"))
+        yield Table(heads, rows, title="Does adaptive verification follow the load?")
+        yield from _followed(
+            [(one.batch, one.accepted) for one in chosen if one.accepted is not None],
+            "Fewer tokens of a draft are accepted as batches grow, as where verification follows the load",
+            "No fewer tokens of a draft are accepted as batches grow, so verification does not follow the load",
+            lambda low, high: high < low * _FALL,
         )
-        for one in chosen
-    )
-    heads = columns("Batch, up to", numbers=("Decode steps", "Mean k")) + columns("Share of steps by k")
-    yield Table(heads, rows, title="Which draft length do engines choose?")
-    means = [one for one in chosen if one.mean is not None]
-    if len(means) > 1 and (low := means[0].mean) is not None and (high := means[-1].mean) is not None:
-        span = f"a mean of {low:.2f} tokens in batches up to {means[0].batch:g}, {high:.2f} up to {means[-1].batch:g}"
-        if low - high >= _LEVEL:
-            yield Sentence(f"Drafts shorten as batches grow: {span}.")
-        else:
-            yield Sentence(f"Drafts do not shorten as batches grow: {span}.", Status.WARN)
+    elif chosen:
+        lengths = tuple(
+            (
+                f"{one.batch:g}",
+                *(f"{one.steps:,.0f}", "-" if one.mean is None else f"{one.mean:.2f}"),
+                ", ".join(f"{name}: {share:.0%}" for name, share in one.shares.items()),
+            )
+            for one in chosen
+        )
+        heads = columns("Batch, up to", numbers=("Decode steps", "Mean k")) + columns("Share of steps by k")
+        yield Table(heads, lengths, title="Does the draft length follow the load?")
+        yield from _followed(
+            [(one.batch, one.mean) for one in chosen if one.mean is not None],
+            "Drafts shorten as batches grow",
+            "Drafts do not shorten as batches grow",
+            lambda low, high: low - high >= _LEVEL,
+        )
+
+
+def _followed(
+    means: Sequence[tuple[float, float]], yes: str, no: str, falls: Callable[[float, float], bool]
+) -> Iterator[Block]:
+    if len(means) < 2:  # noqa: PLR2004
+        return
+    (small, low), (full, high) = means[0], means[-1]
+    says, status = (yes, Status.NEUTRAL) if falls(low, high) else (no, Status.WARN)
+    yield Sentence(f"{says}: a mean of {low:.2f} tokens in batches up to {small:g}, {high:.2f} up to {full:g}.", status)

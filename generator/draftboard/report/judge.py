@@ -82,6 +82,7 @@ def model_report(
 ) -> objects.ModelReport:
     """A model's entry, of its engines together."""
     judged = judge(case)
+    verification = (labels or {}).get(case.settings.labels.spec_verification)
     result = {
         "model": model,
         "method": method or None,
@@ -92,7 +93,9 @@ def model_report(
         "standardised_speedup": case.standardised,
         "broken": case.broken,
         # How long a lookup's drafts are is the text's choice, not the engine's.
-        "chosen": () if method in case.settings.methods.lookup else chosen_of(case.steps),
+        "chosen": ()
+        if method in case.settings.methods.lookup
+        else chosen_of(case.steps, adaptive=verification in case.settings.methods.adaptive),
         "engines": engines,
         "parts": parts,
         "notes": (

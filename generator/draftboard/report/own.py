@@ -14,7 +14,7 @@ from draftboard.intervals import Ratio
 from draftboard.reading import Growth, Tally
 
 _ALIKE = 0.25  # Relative difference of tokens drafted.
-STEPS, SECONDS, DRAFTED, BATCH = "steps", "seconds", "drafted", "batch"
+STEPS, SECONDS, DRAFTS, DRAFTED, ACCEPTED, BATCH = "steps", "seconds", "drafts", "drafted", "accepted", "batch"
 PURE_STEPS, PURE_SECONDS = "pure steps", "pure seconds"
 """What a Prometheus counts of steps."""
 _FEWEST = 20
@@ -35,6 +35,8 @@ class Stretch:
     seconds: float
     pure: bool
     """Whether the steps are the plugin's, without prefills."""
+    accepted: float | None = None
+    """Tokens of a draft that are accepted; None where that is not known."""
 
 
 def of_growth(parts: Sequence[Growth], tallies: Sequence[Tally]) -> tuple[Stretch, ...]:
@@ -55,7 +57,9 @@ def stretches(at: int, batch: str, k: str, counted: Mapping[str, float], seconds
         yield pure(at, batch, k, steps, counted.get(PURE_SECONDS, 0.0))
     elif counted.keys() >= {STEPS, SECONDS, DRAFTED, BATCH} and (steps := counted[STEPS]):
         running = counted[BATCH] / seconds  # A mean, and no rate.
-        yield Stretch(at, max(1.0, running), counted[DRAFTED] / steps, steps, counted[SECONDS], pure=False)
+        accepted = _of_draft(counted.get(ACCEPTED), counted.get(DRAFTS))
+        drafted = counted[DRAFTED] / steps
+        yield Stretch(at, max(1.0, running), drafted, steps, counted[SECONDS], pure=False, accepted=accepted)
 
 
 def _pure(at: int, tally: Tally) -> Iterable[Stretch]:
@@ -75,7 +79,13 @@ def _mixed(at: int, tally: Tally) -> Iterable[Stretch]:
     steps, seconds = tally.total(latency.STEP_LATENCY.count), tally.total(latency.STEP_LATENCY.sum)
     engine_steps, drafted = tally.total(latency.STEP_TOKENS.count), tally.total(speculation.DRAFT_TOKENS)
     if steps and seconds and engine_steps and drafted is not None:
-        yield Stretch(at, max(1.0, steps / engine_steps), drafted / steps, steps, seconds, pure=False)
+        accepted = _of_draft(tally.total(speculation.ACCEPTED_TOKENS), tally.total(speculation.DRAFTS))
+        running = max(1.0, steps / engine_steps)
+        yield Stretch(at, running, drafted / steps, steps, seconds, pure=False, accepted=accepted)
+
+
+def _of_draft(accepted: float | None, drafts: float | None) -> float | None:
+    return None if accepted is None or not drafts else accepted / drafts
 
 
 def own_of(stretches: Sequence[Stretch], now: Load) -> Own | None:

@@ -26,7 +26,18 @@ from draftboard.report.bound import LINE, bound
 from draftboard.report.classes import Figures
 from draftboard.report.measuring import BESIDE
 from draftboard.report.numbers import COUNTED, Part, Traffic
-from draftboard.report.own import BATCH, DRAFTED, PURE_SECONDS, PURE_STEPS, SECONDS, STEPS, Stretch, stretches
+from draftboard.report.own import (
+    ACCEPTED,
+    BATCH,
+    DRAFTED,
+    DRAFTS,
+    PURE_SECONDS,
+    PURE_STEPS,
+    SECONDS,
+    STEPS,
+    Stretch,
+    stretches,
+)
 from draftboard.report.scatter import SCRAPES, Parts, speedups
 from draftboard.settings import Settings, spelled
 from draftboard.signals import Edition, Level, Scope, Signal, traffic
@@ -59,7 +70,9 @@ _Steps = tuple[int, str, str]  # Their place in time, and the plugin's labels of
 _OWN_STEPS: Mapping[str, Expr] = {
     STEPS: traffic.decode_steps,
     SECONDS: rate(latency.STEP_LATENCY.sum),
+    DRAFTS: traffic.drafts,
     DRAFTED: traffic.draft_tokens,
+    ACCEPTED: traffic.accepted_tokens,
     BATCH: decode_batch,
     PURE_STEPS: rate(probe.DECODE_STEPS),
     PURE_SECONDS: rate(probe.DECODE_STEP_SECONDS),

@@ -36,20 +36,14 @@ def _rounded_up(figure: Expr, base: int) -> Expr:
     return expr(base).combined("^", Function("ceil", exponent if base == 2 else exponent.per(expr(2))))  # noqa: PLR2004
 
 
+_OF_LEVEL = on(LEVEL, group="right")
 _batches = CountValues("batch", _rounded_up(capacity.batch.expr, 2))
 CONTEXT = first_of(
     OfOneMoment((rate(serving.PROMPT_TOKENS) + generation_tokens * 0.5) / first_tokens),
     constant(1, capacity.batch.expr),
 )
 """Prompt and half of the answer: what a decode step attends to in the mean. 1 where nobody counts them."""
-_loads = CountValues(
-    "context", _rounded_up(CONTEXT, 4).combined("*", _batches, on(LEVEL, group="right")), by=("batch",)
-)
-
-
-def at_load(figure: Expr) -> Expr:
-    """A figure, labelled with the load that it was had at."""
-    return figure.combined("*", _loads, on(LEVEL, group="right"))
+_loads = CountValues("context", _rounded_up(CONTEXT, 4).combined("*", _batches, _OF_LEVEL), by=("batch",))
 
 
 _enough_steps = InWindow(decode_steps) >= Setting("traffic.steps_to_judge")
@@ -63,7 +57,7 @@ step_time_by_batch = Signal(
     note="Shown with enough decode steps in the window.",
     unit=Unit.SECONDS,
     better=Better.LOWER,
-    expr=at_load(OfOneMoment(rate(latency.STEP_LATENCY.sum) / decode_steps & _enough_steps)),
+    expr=OfOneMoment(rate(latency.STEP_LATENCY.sum) / decode_steps & _enough_steps).combined("*", _loads, _OF_LEVEL),
     record="vllm_inter_token_latency_seconds:mean_by_batch_rate{window}",
     levels=BOTH_LEVELS,
     by=LOAD,
@@ -80,9 +74,10 @@ pure_step_time_by_batch = Signal(
     note="Of servers with Draftboard's plugin for vLLM, with enough of these steps in the window.",
     unit=Unit.SECONDS,
     better=Better.LOWER,
-    expr=at_load(
+    # The load is that of all steps: whoever has no plugin computes it once.
+    expr=(
         rate(probe.DECODE_STEP_SECONDS, ()) / _pure_steps & (InWindow(_pure_steps) >= Setting("traffic.steps_to_judge"))
-    ),
+    ).combined("*", step_time_by_batch / step_time_by_batch, _OF_LEVEL),
     record="draftboard_spec_decode_step_seconds:mean_by_batch_rate{window}",
     by=LOAD,
     empty="no plugin, or not enough pure decode steps",

@@ -1,10 +1,11 @@
 """Acceptance by position, the speedup of each draft length, both over time, then by engine."""
 
 from draftboard.dashboards.page import Page, row
-from draftboard.dashboards.panels import bars, listing, needs_first, table, timeline, trend, trends
+from draftboard.dashboards.panels import bars, listing, needs_first, scatter, table, timeline, trend, trends
 from draftboard.signals import (
     Level,
     acceptance,
+    capacity,
     classes,
     comparison,
     depth,
@@ -44,6 +45,12 @@ PAGE = Page(
             "How has acceptance changed?",
             trend(depth.survival, width=24),
             *trends(depth.first_position, depth.last_position),
+        ),
+        row(
+            "Do drafts follow the load?",
+            scatter(capacity.batch, acceptance.draft_length),
+            scatter(capacity.batch, acceptance.acceptance_length),
+            collapsed=True,
         ),
         row(
             "Whom does speculation help?",
