@@ -1,4 +1,4 @@
-"""A schedule of K by batch in a real vLLM: the report says which lengths its steps had, and that they follow the load."""
+"""A schedule of K by batch in a real vLLM: the report has the lengths of its steps, and says that they follow it."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -29,7 +29,8 @@ def serve(server: Vllm, together: int) -> None:
     with client_of(server) as client, ThreadPoolExecutor(together) as several:
         for _ in range(ROUNDS[together]):
             prompts = [f"{next(numbers)} one two three" for _ in range(together)]
-            answers = several.map(lambda text: client.post("/v1/completions", json={**request, "prompt": text}), prompts)
+            bodies = ({**request, "prompt": prompt} for prompt in prompts)
+            answers = several.map(lambda body: client.post("/v1/completions", json=body), bodies)
             assert all(answer.is_success for answer in answers)
 
 
