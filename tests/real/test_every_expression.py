@@ -30,7 +30,10 @@ ROOM = "the run's model is tiny, and so is its KV cache's use"
 # Panels (by title), records and alerts that have no sample under the settings of the committed files.
 EMPTY_BY_DEFAULT = {
     **dict.fromkeys(
-        (f"{title} no_target" for title in ("Needs somebody first", "Models by health", "Health", "Best variant")),
+        (
+            f"{title} no_target"
+            for title in ("Needs somebody first", "Models by health", "Health", "Best variant by measured speedup")
+        ),
         "the run has a target",
     ),
     "service:vllm_slo_refused:rate5m": "no request fails outside the engines",
@@ -77,7 +80,7 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys(
         (
             *(f"Variants by measured speedup measured_speedup_{end}" for end in ("low", "high")),
-            *(f"Best variant best_measured_speedup_{end}" for end in ("low", "high")),
+            *(f"Best variant by measured speedup best_measured_speedup_{end}" for end in ("low", "high")),
             *(f"Lead over the next variant {part}" for part in ("intervals_apart", "lead", "lead_low")),
             "model:vllm_measured_speedup:uncertainty_rate5m",
         ),
