@@ -96,7 +96,7 @@ length_baseline = Signal(
         usual(acceptance_length)
         & (
             configured_k.equals(past("max_over_time", configured_k))
-            & lowest_k.equals(past("max_over_time", configured_k))
+            & configured_k.equals(lowest_k)
             & configured_k.equals(past("min_over_time", lowest_k))
         )
     ).combined("unless", adaptive),

@@ -166,7 +166,20 @@ def _carrying_model(how: str, series: Expr, servers: Expr, *extra: str) -> Expr:
     return Carrying(Aggregate(how, (_TARGET_SERIES, *extra), series), _MODEL, servers, (_TARGET,))
 
 
-expected = Function("last_over_time", Raw(SEEN_BY, REMEMBERED, _STAYS))
+stays = Signal(
+    name="stays",
+    title="Engines that shall stay",
+    question="Which engines are missed when they go?",
+    description="Requests that ran on each engine when it was last scraped, within rules.remember (by default 1h).",
+    action="Label servers that may disappear scale_to_zero.",
+    unit=Unit.REQUESTS,
+    expr=over_level("max", Function("last_over_time", Raw(SEEN_BY, REMEMBERED, _STAYS))),
+    record="vllm_stays:max",
+    levels=(Level.ENGINE,),
+    empty="no vLLM target is scraped, or all may disappear",
+    decimals=0,
+)
+expected = If(Evaluator.RECORDS, stays.at(Level.ENGINE), stays.expr)
 """Engines seen lately that are not meant to go away."""
 scraped = first_of(known.at(Level.TARGET), expected.combined("and", Raw(around.UP), _SAME_TARGET))
 """Scrape targets, each with every model that it has served lately."""

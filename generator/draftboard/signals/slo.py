@@ -146,6 +146,7 @@ burning_slowly = replace(
     action="Act today: the budget is exhausted before its window ends.",
     expr=_burning(SLOW),
     record="vllm_slo_burning_slowly:ratio",
+    daily=True,
     empty="no slow burn",
 )
 attainment = slo_signal(
