@@ -1,4 +1,4 @@
-"""What fleets of 10, 100 and 300 engines cost Prometheus: `make bench` writes the page on performance.
+"""What fleets of 10 to 1,000 engines cost Prometheus: `make bench` writes the page on performance.
 
 Of each fleet: a Prometheus scrapes it and evaluates the rules; what these recorded is repeated over the time that pages
 show; then the rules are timed, and every page is opened.
@@ -37,7 +37,7 @@ from support.rulefiles import groups, rules, series_in
 from support.waiting import until
 
 PAGE = ROOT / "docs/reference/performance.md"
-FLEETS = (10, 100, 300)  # Engines.
+FLEETS = (10, 100, 300, 1_000)  # Engines.
 PAST = Duration(720)  # That servers give at once.
 STRETCH = Duration(300)  # Of it, over which queries of raw series are counted.
 PACE = 10  # Seconds between evaluations: a fifth of a minute each.
@@ -49,10 +49,11 @@ LAST_HOUR = Duration(90 * 60)  # Of whether servers were up: rules ask this hour
 BLOCK = 7200  # Seconds of one of Prometheus' blocks.
 RECORD = "[a-z]+:(vllm|draftboard)_.+"
 JOB = "vllm"
+MEMORY = re.compile(r"(?m)^process_resident_memory_bytes (\S+)$")
 
 HEAD = """# Performance
 
-The cost of fleets of 10, 100 and 300 engines for a Prometheus. `make bench` writes this page: edit
+The cost of fleets of {sizes} engines for a Prometheus. `make bench` writes this page: edit
 `tests/scripts/bench.py` instead.
 
 ## Opening a dashboard
@@ -78,6 +79,10 @@ Prometheus evaluates the rules every minute, those on days every four. Their sec
 Prometheus spreads over the interval.
 
 {rules}
+Samples are those that Prometheus counts when the expression of each rule is evaluated once, with {yesterday} of records;
+those of slower groups count by their interval. Reading each scraped series once means all of its samples of five
+minutes. Memory is resident, after the rules were timed: {raw_samples} scraped samples a series, the head not yet cut.
+
 With {most} engines the longest group is `{slowest_group}`, and the slowest rule `{slowest_rule}`, {rule_seconds:.2f}
 s. The number of rules on models does not depend on the fleet, so their series are a larger share in a small fleet.
 
@@ -112,6 +117,8 @@ class Measured:
     slowest: tuple[str, float]  # Rule, and its seconds.
     pages: dict[str, Cost]  # By uid, of records.
     standalone: dict[str, Cost]  # By uid, of raw series: counted over a stretch, not opened.
+    read: float  # Samples that rules read in a minute.
+    memory: float  # Resident bytes of Prometheus.
 
     @property
     def seconds(self) -> float:
@@ -171,6 +178,9 @@ class Bench:
                     for how in ("!~", "=~")
                 )
                 servers = len(client.targets())
+                memory = float(MEMORY.findall(http.get("/metrics").text)[0])
+                tell("counting samples of rules")
+                read = self._read(http)
                 tell("counting samples of raw series")
                 end = time.time() // 60 * 60
                 standalone = {
@@ -186,7 +196,8 @@ class Bench:
             {name: median(one[name] for one in rounds) for name in rounds[0]} for rounds in zip(*timed, strict=True)
         )
         slowest = max(by_rule, key=by_rule.__getitem__)
-        return Measured(engines, servers, raw, records, by_group, (slowest, by_rule[slowest]), pages, standalone)
+        of_rules = by_group, (slowest, by_rule[slowest])
+        return Measured(engines, servers, raw, records, *of_rules, pages, standalone, read, memory)
 
     def _exprs(self) -> Iterator[str]:
         """Of all rules and of pages that read raw series."""
@@ -211,6 +222,16 @@ class Bench:
             by_rule = {rule["name"]: rule["evaluationTime"] for group in told for rule in group["rules"]}
             found.append(({group["name"]: group["evaluationTime"] for group in told}, by_rule))
         return found
+
+    def _read(self, http: httpx.Client) -> float:
+        """Samples of all rules in a minute, each evaluated once."""
+        read = 0.0
+        for group in groups(self._files):
+            share = 60 / Duration.parse(group["interval"]).seconds
+            for rule in group["rules"]:
+                answer = http.post("/api/v1/query", data={"query": rule["expr"], "stats": "all"})
+                read += share * answer.raise_for_status().json()["data"]["stats"]["samples"]["totalQueryableSamples"]
+        return read
 
     def _write_past(self, client: Client, folder: Path, end: float) -> None:
         """What the rules recorded last, over and over until the fleet was first scraped, as blocks."""
@@ -298,6 +319,9 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str, note: 
     def added(fleet: Measured) -> float:
         return (fleet.records - least.records) / (fleet.engines - least.engines)
 
+    def once(fleet: Measured) -> float:
+        return fleet.raw * settings.rules.rate_window.seconds / settings.rules.scrape_interval.seconds
+
     slowest_page = max(largest.pages, key=lambda uid: largest.pages[uid].seconds)
     slowest_group = max(largest.groups, key=lambda name: largest.groups[name])
     opening = table(
@@ -330,9 +354,14 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str, note: 
             ["active series that rules add", *(f"{one.records:,}" for one in fleets)],
             ["added series per further engine", *("" if one is least else f"{added(one):.0f}" for one in fleets)],
             ["share of the scraped series", *(f"{one.records / one.raw:.1%}" for one in fleets)],
+            ["samples that rules read in a minute", *(f"{one.read:,.0f}" for one in fleets)],
+            ["times reading each scraped series once", *(f"{one.read / once(one):.2f}" for one in fleets)],
+            ["memory of Prometheus", *(f"{one.memory / 1e6:,.0f} MB" for one in fleets)],
         ),
     )
     return HEAD.format(
+        sizes=", ".join(f"{one.engines:,}" for one in fleets),
+        raw_samples=PAST.seconds // settings.rules.scrape_interval.seconds,
         shown=settings.dashboards.time_range,
         opening=opening,
         alone=alone,

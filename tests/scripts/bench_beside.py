@@ -15,7 +15,7 @@ from draftboard.build import render
 from draftboard.settings import load
 from support import grafana
 from support.fleets import Fleet
-from support.priced import DAY, HOURS, evaluated, of_vllm, samples
+from support.priced import DAY, HOURS, WEEK, evaluated, of_vllm, samples
 
 PAGE = ROOT / "docs/reference/performance.md"
 FLEETS = (Fleet("few", 10), Fleet("many", 100))
@@ -41,7 +41,7 @@ def share(one: float, most: float) -> str:
 
 def section(shares: Mapping[str, list[str]], theirs: list[str]) -> str:
     """Of the page: a row for each dashboard, and what vLLM's reads."""
-    spans = [f"{shown}, {fleet.engines} engines" for shown in (HOURS, DAY) for fleet in FLEETS]
+    spans = [f"{shown}, {fleet.engines} engines" for shown in (HOURS, DAY, WEEK) for fleet in FLEETS]
     rows = [["dashboard", *spans], ["---"] * (len(spans) + 1)]
     rows += [[f"`{uid}`", *cells] for uid, cells in shares.items()]
     rows += [["vLLM's own, samples", *theirs]]
@@ -60,7 +60,7 @@ def measured() -> str:
         tempfile.TemporaryDirectory(prefix="draftboard-bench-") as name,
         evaluated(files, settings, FLEETS, Path(name), program("prometheus")) as http,
     ):
-        for shown in (HOURS, DAY):
+        for shown in (HOURS, DAY, WEEK):
             for fleet in FLEETS:
                 most = of_vllm(http, settings, fleet, shown)
                 theirs.append(f"{most / 1e6:,.1f} M")

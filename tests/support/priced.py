@@ -19,7 +19,7 @@ from support.rulefiles import rules
 from support.vllm_overview import vllm_overview
 from support.waiting import until
 
-HOURS, DAY = Duration(3 * 3600), Duration(24 * 3600)
+HOURS, DAY, WEEK = Duration(3 * 3600), Duration(24 * 3600), Duration(7 * 24 * 3600)
 PAST = Duration(420)
 PACE = 10
 EVALUATED = "evaluated"

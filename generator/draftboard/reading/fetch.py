@@ -1,18 +1,15 @@
 """Sources of a report, and their pages: bounded in size and time; errors never show a credential."""
 
-import asyncio
 import gzip
 import io
 import re
 import sys
 import time
 import zlib
-from collections.abc import Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, TypeVar
 
 import httpx
 
@@ -20,15 +17,12 @@ from draftboard.access import Access, client, parsed_url, reason_of, refusal, sh
 from draftboard.durations import READING, Duration
 from draftboard.errors import DraftboardError
 from draftboard.files import STDIN, is_pipe, saved_bytes
+from draftboard.reading.at_once import AtOnce, Deadline
 from draftboard.reading.page import Names, Page, read
 
-T = TypeVar("T")
 _PATH = "/metrics"
 _GZIP = b"\x1f\x8b"
 _CHUNK = 65_536
-_AT_ONCE = 32
-"""Pages that are fetched at once: more starve the client, whose time is the servers' too."""
-_LARGE = 1_000_000
 _ADDRESS = re.compile(r".*(://|@)|[^/]+:\d+(/|$)", re.DOTALL)
 _SHOWN = 120
 
@@ -140,26 +134,16 @@ def scrape_each(
     urls: Sequence[httpx.URL], access: Access = _NOBODY, limits: Limits = _USUAL, only: Sequence[Names] = ()
 ) -> list[Page | DraftboardError]:
     """The pages at addresses, a few at a time, or why they cannot be read; `only`: names to read of each page."""
-    http = _client(urls, access, limits, "text/plain")
+    names = only or [()] * len(urls)
+    with _client(urls, access, limits, "text/plain") as http:
 
-    async def pages_or_errors() -> list[Page | BaseException]:
-        turn = asyncio.Semaphore(_AT_ONCE)  # Waiting for a turn is no part of a server's time.
+        def page(number: int, deadline: Deadline) -> Page | DraftboardError:
+            try:
+                return _page(http, urls[number], limits, names[number], deadline)
+            except DraftboardError as error:
+                return error
 
-        async def page(url: httpx.URL, names: Names) -> Page:
-            async with turn:
-                return await _page(http, url, limits, names)
-
-        each = zip(urls, only or [()] * len(urls), strict=True)
-        async with http:
-            # All of them: httpx leaves the connection open whose TLS handshake is cancelled.
-            return await asyncio.gather(*(page(url, names) for url, names in each), return_exceptions=True)
-
-    pages: list[Page | DraftboardError] = []
-    for answer in _run(pages_or_errors()):
-        if isinstance(answer, BaseException) and not isinstance(answer, DraftboardError):
-            raise answer
-        pages.append(answer)
-    return pages
+        return AtOnce(page, len(urls), limits.seconds).results()
 
 
 def load(path: Path, limits: Limits = _USUAL) -> Page:
@@ -175,42 +159,24 @@ def version(server: str, access: Access = _NOBODY, limits: Limits = _SMALL) -> s
     """The server's response at /version; empty without one."""
     page = metrics_url(server)
     url = page.copy_with(path=page.path.removesuffix("/").removesuffix(_PATH) + "/version")
-    http = _client([url], access, limits, "application/json")
-
-    async def response() -> str:
-        async with http:
-            return (await _response(http, url, limits))[0]
-
     try:
-        return _run(response())
+        with _client([url], access, limits, "application/json") as http:
+            responses = AtOnce(lambda _, deadline: _response(http, url, limits, deadline), 1, limits.seconds).results()
+        return responses[0][0]
     except DraftboardError:
         return ""
 
 
-def _client(urls: Sequence[httpx.URL], access: Access, limits: Limits, accept: str) -> httpx.AsyncClient:
+def _client(urls: Sequence[httpx.URL], access: Access, limits: Limits, accept: str) -> httpx.Client:
     """A client of these addresses that asks for uncompressed responses, which cannot grow on arrival."""
     certificates = access.certificates if any(url.scheme == "https" for url in urls) else False
     headers = access.headers | {"Accept-Encoding": "identity", "Accept": accept}
-    return client(httpx.AsyncClient, headers=headers, verify=certificates, timeout=limits.seconds)
+    return client(httpx.Client, headers=headers, verify=certificates, timeout=limits.seconds)
 
 
-def _run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run to the end; in a thread of its own where a loop runs already, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(coroutine)
-    with ThreadPoolExecutor(1) as aside:
-        return aside.submit(asyncio.run, coroutine).result()
-
-
-async def _page(http: httpx.AsyncClient, url: httpx.URL, limits: Limits, names: Names) -> Page:
-    text, kind = await _response(http, url, limits)
-    at, openmetrics = time.time(), "openmetrics" in kind
-    if len(text) > _LARGE:  # Others are answered meanwhile.
-        page = await asyncio.to_thread(read, text, shown(url), at, openmetrics=openmetrics, names=names)
-    else:
-        page = read(text, shown(url), at, openmetrics=openmetrics, names=names)
+def _page(http: httpx.Client, url: httpx.URL, limits: Limits, names: Names, deadline: Deadline) -> Page:
+    text, kind = _response(http, url, limits, deadline)
+    page = read(text, shown(url), time.time(), openmetrics="openmetrics" in kind, names=names)
     if page.dialect is None and _OF_PROMETHEUS in page.by_name:
         raise DraftboardError(
             f"{page.source}: Prometheus' own metrics: to read the servers that it scrapes, use --prometheus"
@@ -218,28 +184,31 @@ async def _page(http: httpx.AsyncClient, url: httpx.URL, limits: Limits, names: 
     return page
 
 
-async def _response(http: httpx.AsyncClient, url: httpx.URL, limits: Limits) -> tuple[str, str]:
+def _response(http: httpx.Client, url: httpx.URL, limits: Limits, deadline: Deadline) -> tuple[str, str]:
     """The text at an address, and its content type."""
     name = shown(url)
+    late = f"{name}: no complete response within {limits.seconds:g} s: check the address and the server's load"
     try:
-        async with asyncio.timeout(limits.seconds), http.stream("GET", url) as answer:
+        with http.stream("GET", url, extensions=deadline.extensions) as answer:
             _require_ok(answer, name)
-            content, kind = await _content(answer, name, limits.bytes), answer.headers.get("Content-Type", "")
-    except (TimeoutError, httpx.TimeoutException):
-        raise DraftboardError(
-            f"{name}: no complete response within {limits.seconds:g} s: check the address and the server's load"
-        ) from None
+            content, kind = _content(answer, name, limits.bytes, deadline), answer.headers.get("Content-Type", "")
+    except httpx.TimeoutException:
+        raise DraftboardError(late) from None
     except httpx.HTTPError as error:
-        raise DraftboardError(f"{name}: {reason_of(error, url)}") from None
+        raise DraftboardError(late if deadline.is_over else f"{name}: {reason_of(error, url)}") from None
+    if deadline.is_over:  # A response of no known length ends where the connection was cut.
+        raise DraftboardError(late)
     return _decoded(content, name), kind
 
 
-async def _content(answer: httpx.Response, name: str, most: int) -> bytes:
+def _content(answer: httpx.Response, name: str, most: int, deadline: Deadline) -> bytes:
     content = bytearray()
-    async for chunk in answer.aiter_raw(_CHUNK):
+    for chunk in answer.iter_raw(_CHUNK):
         content += chunk
         if len(content) > most:
             raise DraftboardError(f"{name}: response exceeds {most / 1e6:g} MB: not a /metrics page")
+        if deadline.is_over:
+            break
     return bytes(content)
 
 
