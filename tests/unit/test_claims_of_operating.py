@@ -37,7 +37,7 @@ PAGES = {
 }
 SETTINGS = Settings()
 COMPOSE = yaml.safe_load((ROOT / "deploy/docker-compose.yml").read_text())
-MINUTES = {"five": 5, "six": 6}
+MINUTES = {"six": 6, "seven": 7}
 _LEAST = users.FEWEST + users.APART
 _RANGES, _PUBLISHED = assumed_ranges(), published()
 _WINDOW = SETTINGS.rules.rate_window
