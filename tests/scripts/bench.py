@@ -79,7 +79,7 @@ Prometheus evaluates the rules every minute, those on days every four. Their sec
 Prometheus spreads over the interval.
 
 {rules}
-Samples are those that Prometheus counts when the expression of each rule is evaluated once, with {yesterday} of records;
+Samples are those that Prometheus counts when each rule's expression is evaluated once, with {yesterday} of records;
 those of slower groups count by their interval. Reading each scraped series once means all of its samples of five
 minutes. Memory is resident, after the rules were timed: {raw_samples} scraped samples a series, the head not yet cut.
 
