@@ -28,7 +28,7 @@ from draftboard.lab.simulator.fleet import targets
 from draftboard.lab.stack_drill import drilling
 from draftboard.plan import vram
 from draftboard.prometheus import client
-from draftboard.reading import MIXED, Limits, apart, fetch
+from draftboard.reading import MIXED, Limits, apart, at_once
 from draftboard.report import scatter
 from draftboard.report.judge import HOLDING, UNCOUNTED, V0_ENGINE
 from draftboard.report.verdict import RANGED
@@ -50,7 +50,7 @@ STATED = [
     ("history", f"parts of {client._MOST_POINTS:,} points"),  # noqa: SLF001
     ("history", f"Cost: {_QUERIES} queries"),
     ("history", f"at least {LEAST} windows of it"),
-    ("report", f"are read {fetch._AT_ONCE} at a time"),  # noqa: SLF001
+    ("report", f"are read {at_once._AT_ONCE} at a time"),  # noqa: SLF001
     ("report", f"{PARTS} parts of the window, with over 100 servers on fewer (at least {LEAST})"),
     ("report", f"Pages are limited to {Limits().bytes // 1_000_000} MB and {Limits().seconds:g} s"),
     ("report", f"at any of {apart._LOOKS} times of the range"),  # noqa: SLF001
