@@ -37,6 +37,7 @@ ELSEWHERE = {
     r"kubectl ": "needs a cluster",
     r"(cp|rm|chmod|\$EDITOR) ": "changes files of a host",
     r"python3 deploy/tools/": "needs registries of images: test_pin.py asks servers of the tests",
+    r"(echo|printf) ": "writes settings of a host: test_claims.py lets a shell write those of [slo]",
     r"pre-commit ": "changes the clone",
     r"PYTHONPATH=\S+ \.venv/bin/python -m scripts": "needs vLLM, or its sources: test_speculative_releases.py",
     r"[A-Z_]+=\S+(\s*#.*)?$": "a line of deploy/.env",
