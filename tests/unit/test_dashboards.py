@@ -604,7 +604,7 @@ def test_a_table_keeps_the_time_until_its_columns_are_merged(panels: Panels) -> 
         ("draftboard-depth: Draft length by model", ["Best k, least"], [True]),
         ("draftboard-fleet: Engines by health", ["Margin", "Health"], [False, False]),
         ("draftboard-compare: Variants by measured speedup", ["Measured"], [True]),
-        ("draftboard-overview: Firing alerts", ["Since", "Severity"], [True, False]),
+        ("draftboard-overview: Firing alerts", ["For", "Severity"], [True, False]),
     ],
 )
 def test_the_worst_row_is_on_top(where: str, worst: list[str], falling: list[bool], panels: Panels) -> None:
@@ -614,6 +614,25 @@ def test_the_worst_row_is_on_top(where: str, worst: list[str], falling: list[boo
     )
     assert [last["options"]["renameByName"].get(key, key) for key in keys] == worst
     assert list(directions) == falling
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ("draftboard-overview: Models, worst first", "where the speedup stays below 1, turn speculation off"),
+        ("draftboard-compare: Likeness of the load", "The intervals hold all the same"),
+        ("draftboard-compare: Variants by measured speedup", "A cost of tokens only while requests wait"),
+    ],
+)
+def test_a_panel_says_what_joins_figures_that_seem_to_contradict_each_other(
+    where: str, says: str, panels: Panels
+) -> None:
+    assert says in dict(panels)[where]["description"]
+
+
+def test_without_requests_no_chart_of_speedups_blames_settings_alone(panels: Panels) -> None:
+    empty = dict(panels)["draftboard-overview: Speedup, measured or at least expected"]["fieldConfig"]["defaults"]
+    assert empty["noValue"].startswith("no requests, ")
 
 
 def test_the_columns_of_a_table_fit_a_narrow_screen_and_have_heads_that_differ(panels: Panels) -> None:

@@ -202,7 +202,7 @@ def _case(end: str, name: str, extreme: str) -> Case:
         better=Better.LOWER,
         expr=If(ASSUMED, (verifying + by_method("token")) * unlike, draft_cost),
         record=f"vllm_spec_decode_token_cost_{name}:ratio_rate{{window}}",
-        empty="speculation is off, or the batch is larger than any that was measured",
+        empty="no requests, speculation off, or a batch larger than any that was measured",
         decimals=3,
     )
     measured = (AtLeast(step_cost, 1) - plain_share) / coverage - draft_length * token

@@ -145,7 +145,8 @@ load_spread = Signal(
     question="Is the load of the variants alike?",
     description="Requests per second of each engine: the busiest variant over the least busy one, and how many "
     "requests wait.",
-    action="Compare at like load: beyond thresholds.load (by default 20 %) no speedup is measured.",
+    action="The intervals hold all the same: a speedup is measured where load is like the baseline's. Yellow: two "
+    "variants are further apart, and part of a small lead may be load.",
     unit=Unit.RATIO,
     better=Better.LOWER,
     expr=Aggregate("max", (), _rate) / Aggregate("min", (), _rate) - 1,

@@ -53,7 +53,8 @@ PAGE = Page(
                 worst=(versus.ranked_speedup,),
                 best_first=True,
                 height=7,
-                description="What each variant gains, with its 95 % interval, how long users wait, and the load.",
+                description="What each variant gains, with its 95 % interval, how long users wait, and the load. A cost of "
+                "tokens only while requests wait: else throughput depends on the clients.",
                 action="Choose the first one if its interval lies above the next one's; else measure longer.",
             ),
         ),
