@@ -621,7 +621,7 @@ def test_the_worst_row_is_on_top(where: str, worst: list[str], falling: list[boo
     [
         ("draftboard-overview: Models, worst first", "where the speedup stays below 1, turn speculation off"),
         ("draftboard-compare: Likeness of the load", "The intervals hold all the same"),
-        ("draftboard-compare: Variants by measured speedup", "A cost of tokens only while requests wait"),
+        ("draftboard-compare: Variants by measured speedup", "Tokens have a cost only while requests wait"),
     ],
 )
 def test_a_panel_says_what_joins_figures_that_seem_to_contradict_each_other(

@@ -143,10 +143,9 @@ load_spread = Signal(
     title="Spread of the load",
     short="requests/s, most over least",
     question="Is the load of the variants alike?",
-    description="Requests per second of each engine: the busiest variant over the least busy one, and how many "
-    "requests wait.",
-    action="The intervals hold all the same: a speedup is measured where load is like the baseline's. Yellow: two "
-    "variants are further apart, and part of a small lead may be load.",
+    description="Requests per second of each engine, busiest variant over least busy one, and how many wait.",
+    action="The intervals hold all the same: each speedup is measured at its baseline's load. Yellow: part of a small "
+    "lead may be load.",
     unit=Unit.RATIO,
     better=Better.LOWER,
     expr=Aggregate("max", (), _rate) / Aggregate("min", (), _rate) - 1,

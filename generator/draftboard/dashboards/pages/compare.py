@@ -53,8 +53,8 @@ PAGE = Page(
                 worst=(versus.ranked_speedup,),
                 best_first=True,
                 height=7,
-                description="What each variant gains, with its 95 % interval, how long users wait, and the load. A cost of "
-                "tokens only while requests wait: else throughput depends on the clients.",
+                description="What each variant gains, with its 95 % interval, and how long users wait. Tokens have a "
+                "cost only while requests wait.",
                 action="Choose the first one if its interval lies above the next one's; else measure longer.",
             ),
         ),
