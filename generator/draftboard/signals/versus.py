@@ -144,8 +144,7 @@ load_spread = Signal(
     short="requests/s, most over least",
     question="Is the load of the variants alike?",
     description="Requests per second of each engine, busiest variant over least busy one, and how many wait.",
-    action="The intervals hold all the same: each speedup is measured at its baseline's load. Yellow: part of a small "
-    "lead may be load.",
+    action="The intervals hold all the same, each at its baseline's load; where yellow, part of a small lead may be load.",
     unit=Unit.RATIO,
     better=Better.LOWER,
     expr=Aggregate("max", (), _rate) / Aggregate("min", (), _rate) - 1,

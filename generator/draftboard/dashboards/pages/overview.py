@@ -62,8 +62,7 @@ PAGE = Page(
                 plain=(acceptance.acceptance,),  # Its bands do not compare drafters.
                 height=10,
                 description="Health of each model, since when, what to do first, and the figures behind it.",
-                action="Start at the top: the worst rows come first. Each cell opens the page that explains it. "
-                f"{next_steps.next_gain.action}",
+                action=f"Start at the top; each cell opens the page that explains it. {next_steps.next_gain.action}",
             ),
             worst_first(health.health),
             firing_alerts(),
