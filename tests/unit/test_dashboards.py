@@ -620,7 +620,7 @@ def test_the_worst_row_is_on_top(where: str, worst: list[str], falling: list[boo
     ("where", "says"),
     [
         ("draftboard-overview: Models, worst first", "where the speedup stays below 1, turn speculation off"),
-        ("draftboard-compare: Likeness of the load", "The intervals hold all the same"),
+        ("draftboard-compare: Likeness of the load", "The intervals hold, each at its baseline's load"),
         ("draftboard-compare: Variants by measured speedup", "Tokens have a cost only while requests wait"),
     ],
 )
