@@ -1,5 +1,6 @@
 """The dashboards: the dashboard-linter's rules, the grid, and what each kind of panel must hold."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -422,8 +423,8 @@ def test_the_link_of_a_row_carries_every_label_that_tells_models_apart(panels: P
     of = settings.labels
     for where, panel in linked:
         for target in panel["targets"]:
-            joined = re.search(r'"link", ";", ([^)]*?)\s*\)', target["expr"])
-            address = re.search(r'"link", "(var-[^"]*)", "link", "([^"]*)"', target["expr"])
+            joined = re.search(r'"joined", ";", ([^)]*?)\s*\)', target["expr"])
+            address = re.search(r'"link", "(var-[^"]*)", "joined", "([^"]*)"', target["expr"])
             assert joined, where
             assert address, where
             labels = re.findall(r'"(\w+)"', joined[1])
@@ -432,7 +433,11 @@ def test_the_link_of_a_row_carries_every_label_that_tells_models_apart(panels: P
                 for level in (of.engine_level, of.model_level, of.of_level("service"))
             )
             assert address[1] == "&".join(f"var-{label}=${number}" for number, label in enumerate(labels, start=1))
-            assert address[2] == ";".join(["(.*)"] * len(labels))
+            assert re.fullmatch(address[2], ";".join("org/a-b_c.d e" for _ in labels))
+            assert '"link", "#$1", "joined", "(.*)"' in target["expr"]
+            for number, one in itertools.product(range(len(labels)), "&#;%+"):
+                hostile = [*labels[:number], f"a{one}var-datasource=b", *labels[number + 1 :]]
+                assert not re.fullmatch(address[2], ";".join(hostile)), "such a name chooses what its row leads to"
             # Grafana before 12.2 knows the second alone.
             hidden = {"id": "custom.hideFrom", "value": {"viz": True, "legend": False, "tooltip": False}}
             own = {one["matcher"]["options"]: one["properties"] for one in panel["fieldConfig"]["overrides"]}

@@ -23,6 +23,9 @@ SHOWN = "Model"
 """Label that holds the model's name without its organisation; with a capital, so that Prometheus sorts by it first."""
 _NOWHERE = {"viz": True, "legend": False, "tooltip": False}
 _LINK = "link"  # Label that holds the values of a dashboard's variables, as they stand in an address.
+_JOINED = "joined"  # Label that holds them in a row.
+_IN_AN_ADDRESS = "([^&#;%+]*)"
+"""A value that stands in an address as it is. A name with another character could choose what its row leads to."""
 _DRAFTS = "drafts"  # Label that holds method and variant.
 # In pixels: a letter of Grafana's font, the space beside a text, and these of a head, where a capital takes more.
 _LETTER, _SPACE, _HEAD_LETTER, _CAPITAL, _HEAD_SPACE = 6.7, 20, 6.4, 3.0, 22
@@ -60,9 +63,10 @@ def row(signal: Signal, scope: Scope, heads: Iterable[str], pages: Mapping[str, 
     expr = _with_short_name(expr, scope)
     if _DRAFTS in also:
         expr = label_join(expr, _DRAFTS, " ", *names.variant_labels[:2])
-    labelled = label_replace(
-        label_join(expr, _LINK, ";", *linked), _LINK, address, _LINK, ";".join(["(.*)"] * len(linked))
-    )
+    values = ";".join([_IN_AN_ADDRESS] * len(linked))
+    # Others stand behind "#": they tell rows apart, and Grafana reads nothing there.
+    beside = label_replace(label_join(expr, _JOINED, ";", *linked), _LINK, "#$1", _JOINED, "(.*)")
+    labelled = label_replace(beside, _LINK, address, _JOINED, values)
     return promql.aggregate("max", also, labelled)
 
 

@@ -27,6 +27,7 @@ ADDED_LABELS = frozenset(
         "drafts",
         "high",
         "identity",
+        "joined",
         "latency",
         "link",
         "low",
