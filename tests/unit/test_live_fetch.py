@@ -19,7 +19,8 @@ from support.loopback import Answer, answering, page
 DATA = Path(__file__).parent.parent / "data"
 LOAD = (DATA / "v0.32.0-ngram-load.prom").read_text()
 HIDDEN = "s3cr3t-t0k3n"
-PATIENCE = Limits(bytes=100_000, seconds=0.4)
+LIMITS = Limits(bytes=100_000, seconds=60)
+BRIEF = Limits(bytes=100_000, seconds=0.4)  # For what never ends: others may be late on a busy machine.
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSL
     return tls.certificate(tmp_path_factory.mktemp("tls"))
 
 
-def refused(answer: Answer, limits: Limits = PATIENCE, access: Access = Access(), scheme: str = "http://") -> str:  # noqa: B008
+def refused(answer: Answer, limits: Limits = LIMITS, access: Access = Access(), scheme: str = "http://") -> str:  # noqa: B008
     """The one line that a server's answer gets."""
     with answering(answer) as place:
         with pytest.raises(DraftboardError) as error:
@@ -134,7 +135,7 @@ def test_a_notebook_whose_loop_runs_already_may_ask_too() -> None:
     ],
 )
 def test_a_hostile_server_gets_one_clear_line(answer: Answer, reason: str) -> None:
-    assert reason in refused(answer)
+    assert reason in refused(answer, BRIEF if answer in {drip, drip_headers} else LIMITS)
 
 
 def test_a_server_that_is_not_there_gets_one_clear_line() -> None:
