@@ -555,7 +555,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         *("replicas_missing", "unwatched"),  # shown as engines by state, and as the alerts on them
         "pipelined",  # widens the expected speedup
         *("k_changed", "vllm_version_changed", "draft_model_changed", "new_arm"),  # marked on every graph
-        *("seen", "busy_all_day"),  # read by the state, known servers and silence
+        *("seen", "busy_all_day", "stays"),  # read by the state, known servers, silence and models without a server
         *(f"error_ratio_{window}" for window in ("30m", "1h", "2h", "6h", "1d", "3d")),  # shown as burn rates
     }
     assert unseen - served == set(), "give each a panel in a page of dashboards/pages/, or a reason here"

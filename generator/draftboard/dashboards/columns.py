@@ -37,7 +37,7 @@ _LETTERS_OF |= {"dimension": 24, "class": 24}
 _MODEL = 120
 NARROW = 84
 """Least width of a name, where several columns of words fit a phone."""
-_NARROW_STATE, _NARROW_TEXT = 72, 113  # Of a word of eight letters; of a step such as "restart 3 of 6".
+_NARROW_STATE, _NARROW_TEXT = 72, 112  # Of a word of eight letters; of a step such as "restart 3 of 6".
 
 
 def of_model(expr: str, scope: Scope) -> str:
