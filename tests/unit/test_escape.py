@@ -36,6 +36,7 @@ from draftboard.output import (
     show,
 )
 from support.hostile import CORPUS, assert_words, every, is_seen, obeyed_by_a_ci
+from support.scripts import loaded
 
 PIECES = st.sampled_from(
     [
@@ -254,3 +255,12 @@ def test_a_text_that_passes_no_exit_is_found(source: str) -> None:
 def test_no_text_is_printed_by_a_console_but_in_the_exit_itself() -> None:
     consoles = [path for path in SOURCES if re.search(r"\bconsole\.(print|out|log|rule)\(", path.read_text())]
     assert [path.name for path in consoles] == ["terminal.py"]
+
+
+@every
+def test_a_script_of_the_stack_prints_a_text_as_the_commands_do(
+    text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded("deploy/tools/printing.py", monkeypatch).warn("pin.py", text)
+    line = escape.log(f"pin.py: {escape.terminal(' '.join(text.split()))}")
+    assert capsys.readouterr().err == f"{line}\n"
