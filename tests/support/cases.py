@@ -8,6 +8,7 @@ import itertools
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
@@ -108,9 +109,9 @@ class _Tables:
         own = self._one(case.pop("labels", ""))
         if isinstance(table := case.get("input_series"), str):
             case["input_series"] = list(self._series(table, own))
-            series = [one["series"] for one in case["input_series"]]
-            if twice := [one for at, one in enumerate(series) if one in series[:at]]:
-                raise ValueError(f"{twice[0]} is given twice: a label of a name goes before that of a row")
+            for name, times in Counter(one["series"] for one in case["input_series"]).items():
+                if times > 1:
+                    raise ValueError(f"{name} is given twice: a label of a name goes before that of a row")
         if isinstance(table := case.get("promql_expr_test"), str):
             labels = self._one(self._labels.get("promql_expr_test", "")) | own
             case["promql_expr_test"] = list(self._queries(table, labels))

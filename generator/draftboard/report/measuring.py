@@ -88,10 +88,8 @@ def measuring(
     if not {measured_speedup, objection} & beside.keys():
         return Measuring(beside, step_cost=cost, why=measured_speedup.empty)
     plain, own = (parts_of(grown, side) for side in (baseline, variant))
-    if measured_speedup not in beside:
-        return Measuring(beside, standardised=standardised(plain, own, settings), step_cost=cost)
     before, after = (ratios(side).get(per_token.mean.name) for side in (plain, own))
-    interval = before.over(after) if before and after else None
+    interval = before.over(after) if measured_speedup in beside and before and after else None
     return Measuring(beside, interval, standardised(plain, own, settings), cost)
 
 
