@@ -1,17 +1,20 @@
 """What to change: the first change that the numbers suggest."""
 
 from draftboard.evidence import BLOCKS
-from draftboard.expr.nodes import InWindow, first_of
+from draftboard.expr.nodes import Before, Evaluator, If, InWindow, OverTime, Ref, first_of
+from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.signals import economics, gains, users
 from draftboard.signals.acceptance import acceptance
 from draftboard.signals.baseline import METHOD
-from draftboard.signals.comparison import acceptance_change
+from draftboard.signals.comparison import BEFORE, acceptance_change
 from draftboard.signals.costs import step_cost
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.depth import first_position
 from draftboard.signals.drafting import adaptive, configured_k, k_differs
+from draftboard.signals.health import WELL, health
 from draftboard.signals.integrity import judged
+from draftboard.signals.presence import REMEMBERED
 from draftboard.signals.signal import Code, Signal, Unit
 from draftboard.signals.traffic import draft_tokens
 from draftboard.signals.verdicts import unclear
@@ -21,6 +24,11 @@ _BY_COSTS = (
     "the best k may be {shorter_gain} to {shorter_gain_high} times as fast as now, one more token {longer_gain} to "
     "{longer_gain_high} times"
 )
+_FELL = Code(5, "look at what changed", Status.WARN)
+_DROP = Setting("thresholds.drop")
+_not_risen = acceptance * _DROP <= OverTime("min_over_time", acceptance, BEFORE)
+# Once a fall is as old as "before", acceptance is what it was before. It lasts until that rises, or the model is well.
+_fell_before = Before(Ref("advice"), REMEMBERED).equals(_FELL.value) & (_not_risen & (health.at(Level.MODEL) < WELL))
 ADVICE = Decision(
     {
         "slower": Choice(
@@ -40,8 +48,8 @@ ADVICE = Decision(
             "Whether its choice pays, only a server with a fixed K or without speculation beside it shows",
         ),
         "workload": Choice(
-            Code(5, "look at what changed", Status.WARN),
-            acceptance_change < Setting("thresholds.drop"),
+            _FELL,
+            first_of(acceptance_change < _DROP, If(Evaluator.RECORDS, _fell_before)),
             "{acceptance_change.title} is {acceptance_change}, under {thresholds.drop:.0%}: workload or drafter "
             "changed; changing K will not help",
         ),
@@ -106,11 +114,11 @@ advice = Signal(
     question="What should be changed?",
     description="The first change that the numbers suggest: rules of thumb, a starting point for a search.",
     action="Try it on one server, and compare that one with the others.",
-    note="The first that holds: users wait longer than with the baseline; acceptance dropped (check "
-    "workload and drafter, not K); the drafter does not fit; another K gains at any cost, "
-    "shorter before longer; no K pays; a drafter misses the first position; keep. Else the costs decide: measure "
-    "them, or another K where a baseline measured this one. None where K differs or drafts are too few. Where "
-    "verification is adaptive, only measurements decide.",
+    note="The first that holds: users wait longer than with the baseline; acceptance dropped, and has "
+    "not risen since, nor was the model well (check workload and drafter, not K); the drafter does not fit; another K "
+    "gains at any cost, shorter before longer; no K pays; a drafter misses the first position; keep. Else the costs "
+    "decide: measure them, or another K where a baseline measured this one. None where K differs or drafts are too "
+    "few. Where verification is adaptive, only measurements decide.",
     unit=Unit.CODE,
     expr=ADVICE.expr & judged,
     record="vllm_spec_decode_advice:enum_rate{window}",
