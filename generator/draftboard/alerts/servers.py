@@ -1,11 +1,17 @@
 """Alerts on servers that are down, gone, stuck or unlike the others, and on models that reach no user."""
 
 from draftboard.alerts.alert import Alert
-from draftboard.expr.nodes import first_of, over_level
-from draftboard.quantity import Setting
+from draftboard.expr.nodes import OverTime, first_of, over_level
+from draftboard.quantity import EVALUATION, Setting
 from draftboard.signals import Level, absence, capacity, events, siblings, silence, stalls, states
+from draftboard.signals.presence import REMEMBERED
 
 _users_wait = over_level("max", capacity.queue_wait.at(Level.MODEL)) > Setting("thresholds.late_first_token")
+# An outage does not end with a target that leaves discovery. Records of other groups are up to an evaluation older.
+_down_till_served = first_of(
+    OverTime("last_over_time", states.servers_down, EVALUATION * 3),
+    OverTime("last_over_time", states.servers_down, REMEMBERED) & absence.gone,
+)
 ON_SERVERS = (
     Alert(
         name="VLLMModelDown",
@@ -14,13 +20,15 @@ ON_SERVERS = (
         for_="1m",
         severity="critical",
         level=Level.SERVICE,
-        guard=first_of(states.servers_down >= 1, _users_wait),
+        watched=_down_till_served,
+        guard=first_of(_down_till_served >= 1, _users_wait),
         when="no server of a model answers, or more than ${limit} do not and requests are estimated to wait more than "
-        "${thresholds.late_first_token} seconds at the others",
+        "${thresholds.late_first_token} seconds at the others; it goes on where the dead servers leave discovery",
         summary="Servers of a model do not answer.",
         description="${who}: ${value} of its servers do not answer scrapes. Requests wait at the others, if there are "
         "any.",
         dashboard="latency",
+        inhibited_by=("VLLMModelGone",),  # The dead targets have left.
     ),
     Alert(
         name="VLLMModelGone",
