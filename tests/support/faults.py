@@ -13,6 +13,9 @@ from support.simulated import Values, scenario, values
 WINDOW, SETTLES = 300, 600
 EAGLE: dict[str, Any] = {"method": "eagle3", "k": 5, "instances": 2, "load": {"rate": 0.25}, "lens": True}
 COLD, HOT = {"alpha": 0.82, "temperature": 0.0}, {"alpha": 0.35, "temperature": 1.1}
+WORSE = {"alpha": 0.5, "temperature": 1.2}
+"""What requests that were accepted at 0.72 became."""
+FAIR = {**WORSE, "alpha": 0.72}
 SHORT, LONG = {"prompt_tokens": 300, "alpha": 0.8}, {"prompt_tokens": 5000, "alpha": 0.4}
 
 
@@ -206,5 +209,49 @@ FAULTS = (
         {"load": {"rate": 3.0}},
         {"load": {"rate": 0.5}, "lens": False, "verify_budget": 12},
         facts=({"verification": "adaptive"}, {"verification": "adaptive"}),
+    ),
+    Fault(
+        "hot requests are accepted worse",
+        frozenset({"class of requests"}),
+        {"requests": mixed(COLD, WORSE, 0.4)},
+        {"requests": mixed(COLD, FAIR, 0.4)},
+    ),
+    Fault(
+        "hot requests are accepted worse, and come more often",
+        frozenset({"class of requests", "mix of requests"}),
+        {"requests": mixed(COLD, {**WORSE, "alpha": 0.3}, 0.7)},
+        {"requests": mixed(COLD, {**FAIR, "alpha": 0.6}, 0.3)},
+    ),
+    Fault(
+        "long prompts are accepted better",
+        frozenset({"class of requests"}),
+        {"requests": mixed(SHORT, {**LONG, "alpha": 0.7}, 0.5)},
+        {"requests": mixed(SHORT, LONG, 0.5)},
+    ),
+    Fault(
+        "hot requests are accepted worse, and steps are slower",
+        frozenset({"class of requests", "not explained"}),
+        {"requests": mixed(COLD, WORSE, 0.4), "step_seconds": 0.024},
+        {"requests": mixed(COLD, FAIR, 0.4)},
+    ),
+    Fault(
+        "hot requests are accepted worse, and all are more",
+        frozenset({"class of requests", "load"}),
+        {"requests": mixed(COLD, WORSE, 0.4), "load": {"rate": 1.5}},
+        {"requests": mixed(COLD, FAIR, 0.4), "load": {"rate": 0.4}},
+    ),
+    Fault(
+        "another drafter, which hot requests accept worse",
+        frozenset({"drafter"}),
+        {"requests": mixed(COLD, WORSE, 0.4)},
+        {"requests": mixed(COLD, FAIR, 0.4)},
+        facts=({"drafter": "A"}, {"drafter": "B"}),
+        restarts=True,
+    ),
+    Fault(
+        "other text of two classes, most of it of one",
+        UNKNOWN,
+        {"requests": mixed({**COLD, "alpha": 0.6}, {**HOT, "alpha": 0.2}, 0.05)},
+        {"requests": mixed(COLD, HOT, 0.05)},
     ),
 )

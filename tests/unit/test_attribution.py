@@ -106,30 +106,106 @@ def window(
     )
 
 
-def test_a_class_that_grows_at_one_acceptance_of_each_is_the_whole_change() -> None:
-    """Of 0.8 and 0.2 by temperature nothing changed but whose tokens they are."""
+Requests = dict[tuple[str, str], tuple[float, float]]
+"""Drafts, and accepted tokens of a draft of four, by temperature and tenant."""
 
-    def side(cold: float, hot: float) -> list[Moment]:
-        classes = {
-            ("temperature", "0"): (cold, 4 * cold, 3.2 * cold),
-            ("temperature", "up to 1.2"): (hot, 4 * hot, 0.8 * hot),
-        }
-        drafts = cold + hot
-        engine = Counted(
-            drafts=drafts, draft_tokens=4 * drafts, accepted=(0.8 * cold + 0.2 * hot,) * 4, steps=drafts, seconds=1
+
+def of_classes(requests: Requests, windows: int = 1, k: int = 4) -> list[Moment]:
+    """Windows of one engine, whose requests the lens counts by each of the two and by both together."""
+    classes: dict[tuple[str, str], tuple[float, float, float]] = {}
+    for (hot, tenant), (drafts, accepted) in requests.items():
+        counts = (drafts, k * drafts, accepted * drafts)
+        for key in (("temperature", hot), ("header", tenant), ("temperature and tenant", f"{hot}, {tenant}")):
+            classes[key] = tuple(map(sum, zip(classes.get(key, (0.0,) * 3), counts, strict=True)))  # type: ignore[assignment]
+    drafts = sum(drafts for drafts, _ in requests.values())
+    accepted = sum(drafts * accepted for drafts, accepted in requests.values())
+    return [
+        Moment(
+            at=at,
+            engines={
+                "a": Counted(
+                    drafts=drafts,
+                    draft_tokens=k * drafts,
+                    accepted=(accepted / k,) * k,
+                    steps=drafts,
+                    seconds=drafts / 50,
+                    iterations=drafts,
+                )
+            },
+            classes=classes,
         )
-        return [Moment(at=1, engines={"a": engine}, classes=classes)]
+        for at in range(windows)
+    ]
 
-    before, after = side(900, 100), side(200, 800)
-    found = explain(before, after)
+
+EVEN: Requests = {("0", "a"): (900, 3.2), ("up to 1.2", "a"): (100, 0.8)}
+
+
+def by_cause(before: Requests, after: Requests, k: int = 4) -> dict[str, float]:
+    """What each cause adds to the acceptance length, as a part of its change."""
+    found = explain(of_classes(before, 3), of_classes(after, 3, k))
     assert found
     (length, _) = found.figures
-    by_cause = {part.cause: part.amount for part in length.parts}
-    assert by_cause["mix of requests"] == pytest.approx(length.after - length.before)
-    assert abs(by_cause.get("not explained", 0)) < 1e-9
-    mix = mix_of(before, after)
+    amounts: dict[str, float] = {}
+    for part in length.parts:
+        amounts[part.cause] = amounts.get(part.cause, 0.0) + part.amount / (length.after - length.before)
+    return amounts
+
+
+def test_a_class_that_grows_at_one_acceptance_of_each_is_the_whole_change() -> None:
+    """Of 0.8 and 0.2 by temperature nothing changed but whose tokens they are."""
+    moved: Requests = {("0", "a"): (200, 3.2), ("up to 1.2", "a"): (800, 0.8)}
+    parts = by_cause(EVEN, moved)
+    assert parts["mix of requests"] == pytest.approx(1)
+    assert abs(parts.get("not explained", 0)) < 1e-9
+    mix = mix_of(of_classes(EVEN), of_classes(moved))
     assert mix
-    assert mix.moved == "temperature up to 1.2: 5% -> 63% of tokens"
+    assert mix.shift == "temperature up to 1.2: 5% -> 63% of tokens"
+
+
+def tokens(hot: float, *, share: float = 0.3, tenants: int = 1, cold: float = 3.2) -> Requests:
+    """A share of the tokens at temperature 1.2, of several tenants alike, so accepted."""
+    of = {"0": ((1 - share), cold), "up to 1.2": (share, hot)}
+    return {
+        (name, f"tenant {number}"): (1000 * part / (1 + accepted) / tenants, accepted)
+        for name, (part, accepted) in of.items()
+        for number in range(tenants)
+    }
+
+
+def test_a_class_that_alone_is_accepted_worse_at_an_equal_mix_is_the_whole_change() -> None:
+    before, after = tokens(1.6, tenants=2), tokens(0.8, tenants=2)
+    assert by_cause(before, after)["class of requests"] == pytest.approx(1)
+    mix = mix_of(of_classes(before), of_classes(after))
+    assert mix
+    assert mix.change == "temperature up to 1.2: acceptance length 2.60 -> 1.80"
+
+
+def test_of_a_tenant_whose_hot_requests_alone_are_accepted_worse_both_are_named() -> None:
+    before = tokens(1.6, tenants=2)
+    after = before | {("up to 1.2", "tenant 1"): (before["up to 1.2", "tenant 1"][0] * 2.6 / 1.4, 0.4)}
+    mix = mix_of(of_classes(before), of_classes(after))
+    assert mix
+    assert mix.change == "temperature and tenant up to 1.2, tenant 1: acceptance length 2.60 -> 1.40"
+
+
+def test_a_class_that_is_accepted_worse_and_grows_is_two_parts() -> None:
+    parts = by_cause(tokens(1.6), tokens(0.8, share=0.6))
+    assert parts["class of requests"] > 0.2
+    assert parts["mix of requests"] > 0.2
+    assert parts["class of requests"] + parts["mix of requests"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("share", [0.03, 0.3, 0.97])
+def test_text_that_all_classes_accept_worse_is_of_no_class_however_many_tokens_are_of_one(share: float) -> None:
+    parts = by_cause(tokens(1.6, share=share), tokens(0.8, share=share, cold=1.6))
+    assert parts["not explained"] == pytest.approx(1)
+    assert "class of requests" not in parts
+
+
+def test_drafts_of_another_length_are_of_no_class() -> None:
+    """One class gains by a longer K, the other has nothing to gain."""
+    assert "class of requests" not in by_cause(tokens(0.2), tokens(0.2, cold=5.6), k=8)
 
 
 def test_a_load_that_hardly_varied_adds_no_more_than_in_proportion_and_takes_nothing_away() -> None:

@@ -11,7 +11,7 @@ from draftboard.attribution.mix import Mix
 from draftboard.attribution.result import UNEXPLAINED
 
 PHANTOMS, COVERAGE, LENGTHS, MIX = "phantoms", "coverage", "lengths", "mix"
-FIRST, DEEPER, LIKE = "first", "deeper", "like"
+FIRST, DEEPER, LIKE, FEW = "first", "deeper", "like", "few"
 LOAD, PROMPTS, COST = "load", "prompts", "cost"
 """What figures are computed from: a change of each is a part."""
 K, VERIFICATION = "K", "verification"
@@ -20,7 +20,7 @@ _ACCEPTANCE = {
     DEEPER: "acceptance at deeper positions",
     LIKE: "acceptance of like requests",
 }
-_ALONE = 0.8
+_ALFEW = 0.8
 """Share of a change that one engine must account for to be the one that changed."""
 _MOST = 0.5
 """Of the engines must have restarted for a restart to be the cause for all."""
@@ -59,7 +59,7 @@ def _found(before: Sequence[Moment], after: Sequence[Moment], mix: Mix | None) -
     between = _Between(before, after)
     batches = between.batches
     details = {
-        MIX: mix.moved if mix else "",
+        MIX: mix.shift if mix else "",
         LOAD: f"batch {batches[0]:.1f} -> {batches[1]:.1f}",
         PHANTOMS: "placeholders of cached prompts: they slow nobody",
         PROMPTS: "computed beside decoding",
@@ -70,6 +70,8 @@ def _found(before: Sequence[Moment], after: Sequence[Moment], mix: Mix | None) -
     yield LENGTHS, switched or between.of_lengths
     for name, place in _ACCEPTANCE.items():
         yield name, switched or between.of_acceptance or Cause(UNEXPLAINED, place)
+    own = Cause("class of requests", mix.change) if mix and mix.few else Cause(UNEXPLAINED, _ACCEPTANCE[LIKE])
+    yield FEW, switched or between.of_acceptance or own
     if switched:
         yield COVERAGE, switched
     yield COST, switched or between.of_steps
@@ -183,7 +185,7 @@ def _alone(
 
     most = max(both, key=lambda name: abs(adds(name)))
     others = fsum(abs(adds(name)) for name in both if name != most)
-    return most if abs(adds(most)) > _ALONE * (abs(adds(most)) + others) else None
+    return most if abs(adds(most)) > _ALFEW * (abs(adds(most)) + others) else None
 
 
 def _by_engine(side: Collection[Moment]) -> Mapping[str, Counted]:

@@ -9,6 +9,7 @@ from draftboard.attribution.causes import (
     COST,
     COVERAGE,
     DEEPER,
+    FEW,
     FIRST,
     LENGTHS,
     LIKE,
@@ -40,20 +41,21 @@ class _Model:
     step: Parts
 
     @classmethod
-    def of(cls, before: Side, after: Side) -> "_Model | None":
+    def of(cls, before: Side, after: Side, like: Mix | None = None) -> "_Model | None":
         step = step_parts(before, after)
         if step is None:
             return None
         states = State.of(Counted.of(one.whole for one in before)), State.of(Counted.of(one.whole for one in after))
         old_lengths, new_lengths, old_passes, new_passes = alike(*states)
-        return cls(states, (old_lengths, new_lengths), (old_passes, new_passes), mix_of(before, after), step)
+        return cls(states, (old_lengths, new_lengths), (old_passes, new_passes), mix_of(before, after, like), step)
 
     def accepted(self, changed: Collection[str]) -> float:
         """Tokens of a draft that is no phantom."""
         old, new = self.passes
         if self.mix is not None:
-            # Of like requests they changed by what the mix leaves over.
-            ratio = (self.mix.ratio if MIX in changed else 1.0) / (self.mix.ratio if LIKE in changed else 1.0)
+            # Of like requests they changed by what the mix, and the few classes, leave over.
+            ratio = self.mix.ratio(moved=MIX in changed, changed=FEW in changed)
+            ratio /= self.mix.ratio(moved=True, changed=True) if LIKE in changed else 1.0
             passes = new if LIKE in changed else old
         else:
             ratio, passes = 1.0, (*(new if FIRST in changed else old)[:1], *(new if DEEPER in changed else old)[1:])
@@ -73,7 +75,7 @@ class _Model:
     @property
     def of_drafts(self) -> tuple[str, ...]:
         """What acceptance follows from."""
-        return (LENGTHS, MIX, LIKE) if self.mix is not None else (LENGTHS, FIRST, DEEPER)
+        return (LENGTHS, MIX, FEW, LIKE) if self.mix is not None else (LENGTHS, FIRST, DEEPER)
 
     def changes(self) -> "Iterator[_Change]":
         """Each figure with its parts."""
@@ -100,7 +102,7 @@ def explain(before: Side, after: Side) -> Explanation | None:
     if whole is None:
         return None
     causes = Causes.of(before, after, whole.mix)
-    errors = _errors(before, after, causes)
+    errors = _errors(before, after, causes, whole.mix)
     return Explanation(
         at=after[0].at,
         seen_before=before[-1].at,
@@ -121,7 +123,7 @@ def _amounts(model: _Model, causes: Causes) -> _Amounts:
     return amounts
 
 
-def _errors(before: Side, after: Side, causes: Causes) -> _Amounts:
+def _errors(before: Side, after: Side, causes: Causes, mix: Mix | None) -> _Amounts:
     """Standard errors, from what each window changes when it is left out (the jackknife)."""
     squares: _Amounts = {}
     for side in (before, after):
@@ -131,7 +133,8 @@ def _errors(before: Side, after: Side, causes: Causes) -> _Amounts:
         each = []
         for out in range(count):
             fewer = [moment for number, moment in enumerate(side) if number != out]
-            model = _Model.of(*((fewer, after) if side is before else (before, fewer)))
+            old, new = (fewer, after) if side is before else (before, fewer)
+            model = _Model.of(old, new, mix)
             each.append(_amounts(model, causes) if model else {})
         for key in each[0]:
             own = [one.get(key, 0.0) for one in each]
