@@ -57,7 +57,7 @@ def ask(client: httpx.Client, number: int, tenant: str = "", tokens: int = TOKEN
         "ignore_eos": True,
         "stream": bool(number % 2),
     }
-    headers = {"X-Tenant": tenant or f"tenant {number % 3}"}
+    headers = {"X-Tenant": tenant or f"tenant-{number % 3}"}
     answer = client.post("/v1/completions", json=request, headers=headers)
     assert answer.is_success, answer.text
 

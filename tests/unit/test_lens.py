@@ -27,7 +27,7 @@ DONE = b"data: [DONE]\n\n"
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR", raising=False)
-    for name in ("HEADER", "VALUES"):
+    for name in ("HEADER", "CLASSES", "VALUES"):
         monkeypatch.delenv(f"DRAFTBOARD_LENS_{name}", raising=False)
     with lens_imported() as found:
         yield found
@@ -153,9 +153,15 @@ def test_an_answer_counts_in_its_classes_as_vllm_measured_it(lens: Any, streamed
         (b'{"temperature": true}', "unknown"),
         (b'{"temperature": "hot"}', "unknown"),
         (b'{"temperature"', "unknown"),
-        (b"[1]", "unknown"),
-        (b"\xff\xfe{", "unknown"),
-        (b"[" * 200_000, "unknown"),
+        (b'{"temperature": 1, "tools": [{"temperature": 0}]}', "up to 1.2"),
+        (b'{"tools": [{"temperature": 0}], "temperature": 1}', "up to 1.2"),
+        (b'{"temperature": 1, "temperature": 0}', "0"),
+        (b'{"temperature": 1, "stop": "temperature"}', "up to 1.2"),
+        (b'{"temperature": 1, "prompt": "\\"temperature\\": 0}"}', "up to 1.2"),
+        (b'{"prompt": "{\\"temperature\\": 0}"}', "default"),
+        (b'["temperature"]', "unknown"),
+        (b"\xff\xfe{", "default"),
+        (b"[" * 200_000 + b'"temperature"', "unknown"),
         (b'{"temperature": 0, "prompt": "' + b"a" * (1 << 20) + b'"}', "unknown"),
     ],
 )
@@ -186,21 +192,59 @@ def test_ten_thousand_tenants_are_the_first_sixteen_and_others(
 
     asyncio.run(all_of_them())
     tenants = classes("requests", "header")
-    assert tenants == {**{f"tenant-{number}": 1 for number in range(16)}, "other": 9_984}
+    assert tenants == {**{f"tenant-{number}": 1 for number in range(16)}, "_OTHER": 9_984}
+
+
+def test_listed_tenants_are_classes_whoever_comes_before_them(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRAFTBOARD_LENS_HEADER", "X-Tenant")
+    monkeypatch.setenv("DRAFTBOARD_LENS_CLASSES", "search, ops@example.org,none,")
+    lens = module.Lens(None)
+    for value in (*(f"junk-{number}" for number in range(30)), "search", "ops@example.org", "none", "Search", ""):
+        serve(lens, plain(said()), headers=[(b"x-tenant", value.encode())])
+    assert classes("requests", "header") == {"search": 1, "ops@example.org": 1, "none": 1, "_OTHER": 32}
+    serve(lens, plain(said()))
+    assert classes("requests", "header")["_NONE"] == 1
+
+
+@pytest.mark.parametrize("header", ["Authorization", "proxy-authorization", "COOKIE", "x-api-key", "api-key"])
+def test_a_header_that_holds_a_secret_makes_no_classes(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, header: str
+) -> None:
+    monkeypatch.setenv("DRAFTBOARD_LENS_HEADER", header)
+    serve(module.Lens(None), plain(said()), headers=[(header.lower().encode(), b"sk-123")])
+    assert classes("requests", "header") == {}
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "sk-123" not in caplog.text
 
 
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [
-        ([], "none"),
+        ([], "_NONE"),
         ([(b"x-tenant", b"a")], "a"),
+        ([(b"x-tenant", b"none")], "none"),
+        ([(b"x-tenant", b"other")], "other"),
+        ([(b"x-tenant", b"team-1.eu_2")], "team-1.eu_2"),
         ([(b"X-TENANT", b"a"), (b"x-tenant", b"b")], "a"),
-        ([(b"x-tenant", b"")], "other"),
-        ([(b"x-tenant", b"x" * 10_000_000)], "other"),
-        ([(b"x-tenant", b"{{ drop }}")], "other"),
-        ([(b"x-tenant", b"<b>")], "other"),
-        ([(b"x-tenant", "\N{SNOWMAN}".encode())], "other"),
-        ([(b"x-tenant", b"\xff\n")], "other"),
+        *(
+            ([(b"x-tenant", value)], "_OTHER")
+            for value in (
+                *(b"", b" ", b".", b"_OTHER", b"_NONE", b"team a", b"https://evil.example/login", b"@everyone"),
+                *(
+                    b"ops@example.org",
+                    b"{{ drop }}",
+                    b"<b>",
+                    b"\xff\n",
+                    b"\x1b[2J",
+                    b"a\n",
+                    b"a" * 65,
+                    b"x" * 10_000_000,
+                ),
+                "\N{SNOWMAN}".encode(),
+            )
+        ),
     ],
 )
 def test_a_header_is_a_class_only_if_it_is_a_short_name(
@@ -209,6 +253,21 @@ def test_a_header_is_a_class_only_if_it_is_a_short_name(
     monkeypatch.setenv("DRAFTBOARD_LENS_HEADER", "X-Tenant")
     serve(module.Lens(None), plain(said()), headers=headers)
     assert classes("requests", "header") == {expected: 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("/models/org-8B", "/models/org-8B"),
+        ("a b@c:1", "a b@c:1"),
+        ("_OTHER", "_OTHER"),
+        ("a\nb", "_OTHER"),
+        ("", "_OTHER"),
+    ],
+)
+def test_a_served_name_is_a_class(lens: Any, name: str, expected: str) -> None:
+    serve(lens, plain(said(model=name)))
+    assert classes("requests", "name") == {expected: 1}
 
 
 @pytest.mark.parametrize("limit", ["", "many", "-1", "9999", "\N{SUPERSCRIPT TWO}"])
@@ -235,6 +294,8 @@ def test_a_limit_that_is_none_does_not_keep_vllm_from_starting(
         ([JSON_START], "cut"),
         ([], "cut"),
         ([JSON_START, body(b" " * 600_000, more=True), body(b" " * 600_000)], "large"),
+        (events(event({"choices": []}), event(said(more="x" * 200_000)) + DONE), "large"),
+        (events(event({"choices": []}), *[b": ping\n\n"] * 20_000, DONE), "large"),
     ],
 )
 def test_a_request_without_metrics_is_counted_by_the_reason(lens: Any, answer: Any, reason: str) -> None:
@@ -275,6 +336,7 @@ def test_other_endpoints_pass_untouched(lens: Any, path: str) -> None:
         json.dumps(said(accepted=81)).encode(),
         json.dumps(said(accepted=-1)).encode(),
         json.dumps(said(drafts=1.5)).encode(),  # type: ignore[arg-type]
+        json.dumps(said(prompt=10**400)).encode(),
         json.dumps({**said(), "usage": {"x": 1}}).encode(),
     ],
 )
@@ -335,6 +397,16 @@ def test_no_bytes_of_an_answer_harm_it(parts: list[bytes], streamed: bool) -> No
         assert classes("requests") == {}
 
 
+@pytest.mark.parametrize("asked", [b'"temperature": 1}', b'"max_tokens": 9}'])
+def test_of_a_long_request_only_what_follows_the_temperature_is_parsed(module: ModuleType, asked: bytes) -> None:
+    request = module.Request(MODEL, None)
+    parsed: list[int] = []
+    loads = json.loads
+    with mock.patch.object(module.json, "loads", side_effect=lambda text: parsed.append(len(text)) or loads(text)):
+        request.received({"type": "http.request", "body": b'{"prompt": "' + b"a" * 1_000_000 + b'", ' + asked})
+    assert sum(parsed) < 100
+
+
 def test_a_long_stream_keeps_only_its_end(module: ModuleType) -> None:
     request = module.Request(MODEL, None)
     request.sent(STREAM_START)
@@ -347,11 +419,28 @@ def test_a_long_stream_keeps_only_its_end(module: ModuleType) -> None:
     assert request.measured().draft_tokens == 80
 
 
+@pytest.mark.parametrize("before", [0, 40_000, 90_000])
+def test_a_last_event_of_60_kb_is_read_whatever_comes_before_it(lens: Any, before: int) -> None:
+    text = event({"choices": [{"text": "x" * before}]})
+    serve(lens, events(text, event(said(choices="x" * 60_000)), DONE))
+    assert classes("draft_tokens") == {"0, up to 1024": 80}
+
+
 def test_a_stream_is_timed_from_its_first_part_to_its_last(lens: Any, module: ModuleType) -> None:
     with mock.patch.object(module.time, "perf_counter", side_effect=[10.0, 10.5, 12.0]):
         serve(lens, events(b'data: {"choices": []}\n\n', event(said()), DONE))
     assert classes("decode_seconds") == {"0, up to 1024": 2.0}
     assert classes("decode_tokens") == {"0, up to 1024": 49}
+
+
+@pytest.mark.parametrize("first", [[b'data: {"choices": []}\n\n'], [b"dat", b'a: {"choices": []}\n\n']])
+def test_what_keeps_a_connection_open_before_the_first_token_starts_no_clock(
+    lens: Any, module: ModuleType, first: list[bytes]
+) -> None:
+    pings = [b": ping\n\n", b"\n", b": data\n\n"]
+    with mock.patch.object(module.time, "perf_counter", side_effect=[10.0, 10.5, 12.0]):
+        serve(lens, events(*pings, *first, event(said()), DONE))
+    assert classes("decode_seconds") == {"0, up to 1024": 2.0}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, MutableMapping
 from typing import Any, NamedTuple
 
 from prometheus_client import Counter
@@ -40,12 +40,18 @@ CUT, ABSENT, LARGE = "cut", "absent", "large"
 """The answer did not end; it has no metrics of speculation; it is too large to read."""
 TEMPERATURES = (0.0, 0.4, 0.8, 1.2)
 PROMPTS = (1024, 4096, 16384, 65536)
-OTHER, UNKNOWN, DEFAULT = "other", "unknown", "default"
-PLAIN_NAME = re.compile(r"[\w .:/@+-]{1,64}", re.ASCII)
+UNKNOWN, DEFAULT = "unknown", "default"
+OTHER, NONE = "_OTHER", "_NONE"
+"""Of names: no name begins with an underscore, so that no request can pass as one of them."""
+MODEL_NAME = re.compile(r"(?!_)[\w .:/@+-]{1,64}", re.ASCII)
+HEADER_VALUE = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
+SECRET = (b"authorization", b"proxy-authorization", b"cookie", b"x-api-key", b"api-key")
+"""Headers whose values must not stand on a page of metrics."""
 LARGEST = 1 << 20
 """Bytes of a request, or of an answer that is no stream, that are read."""
 TAIL = 1 << 16
 """Bytes at the end of a stream that are read."""
+TEMPERATURE, EVENT = b'"temperature"', b"data: {"
 
 log = logging.getLogger("vllm.draftboard_lens")
 
@@ -82,7 +88,7 @@ def answer_of(said: Any, seconds: float | None) -> Answer | None:
         *(spec[key] for key in ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")),
         *(usage["prompt_tokens"], usage.get("completion_tokens") or 0),
     )
-    if any(type(count) is not int or count < 0 for count in counts) or accepted > drafted:
+    if any(type(count) is not int or not 0 <= count < 1 << 53 for count in counts) or accepted > drafted:
         raise ValueError("counts of a request contradict each other")
     # vLLM's own clock where --enable-per-request-metrics is on.
     own = metrics.get("generation_time_ms")
@@ -104,18 +110,34 @@ def class_of(number: object, bounds: tuple[float, ...]) -> str:
     return f"up to {bound:g}" if bound else "0"
 
 
-class Names:
-    """The first names that come, at most so many; the rest are one."""
+def temperature_of(asked: bytes) -> object:
+    """Of a request's body; None if it has none.
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._known: set[str] = set()
+    Within a string of JSON quotes are escaped, so the last match is a key or a whole string. If what follows it ends
+    one object, it is a key of the outermost one: a long prompt before it is not parsed a second time, after vLLM's.
+    """
+    at = asked.rfind(TEMPERATURE)
+    for text in (b"{" + asked[at:], asked) if at >= 0 else (b"{}",):
+        # A body that is not JSON is vLLM's to refuse.
+        with contextlib.suppress(ValueError, RecursionError):
+            body = json.loads(text)
+            return body.get("temperature") if isinstance(body, dict) else UNKNOWN
+    return UNKNOWN
+
+
+class Names:
+    """Those that are listed; if none is, the first plain ones that come, at most so many. The rest are one."""
+
+    def __init__(self, most: int, plain: re.Pattern[str], listed: Collection[str] = ()) -> None:
+        self._most = 0 if listed else most
+        self._plain = plain
+        self._known = set(listed)
 
     def known(self, name: str) -> str:
-        """The name itself, or `other`."""
+        """The name itself, or OTHER."""
         if name in self._known:
             return name
-        if len(self._known) >= self._most or not PLAIN_NAME.fullmatch(name):
+        if len(self._known) >= self._most or not self._plain.fullmatch(name):
             return OTHER
         self._known.add(name)
         return name
@@ -144,11 +166,8 @@ class Request:
             return
         self._body += body
         if not message.get("more_body", False):
-            whole, self._body = self._body, None
-            # A body that is not JSON is vLLM's to refuse.
-            with contextlib.suppress(ValueError, RecursionError):
-                asked = json.loads(whole)
-                self._temperature = asked.get("temperature") if isinstance(asked, dict) else UNKNOWN
+            asked, self._body = bytes(self._body), None
+            self._temperature = temperature_of(asked)
 
     def sent(self, message: Message) -> None:
         """A part of the answer, which the client has by now."""
@@ -163,11 +182,15 @@ class Request:
 
     def _keep(self, body: bytes) -> None:
         if self._stream:
-            now = time.perf_counter()
-            self._times = (self._times[0] if self._times else now, now)
-            self.answer += body[-TAIL:]
-            if len(self.answer) > 2 * TAIL:
-                del self.answer[:-TAIL]
+            if len(self.answer) + len(body) > 2 * TAIL:
+                # Nothing may stand before a gap: it would pass as the last event.
+                self._large, body = True, body[-TAIL:]
+                del self.answer[: -TAIL if len(body) < TAIL else None]
+            self.answer += body
+            # Comments that keep a connection open may come before the first token.
+            if self._times or EVENT in self.answer:
+                now = time.perf_counter()
+                self._times = (self._times[0] if self._times else now, now)
         elif self._large or len(self.answer) + len(body) > LARGEST:
             self._large = True
             self.answer.clear()
@@ -178,15 +201,16 @@ class Request:
         """What vLLM says of it, or why that is not known."""
         if not self._ended:
             return CUT
-        if self._large:
-            return LARGE
+        # Of a large stream the last event may be there, a large answer is not.
         said = self._last_event() if self._stream else self.answer
+        if not said:
+            return LARGE if self._large else ABSENT
         seconds = self._times[1] - self._times[0] if self._times else None
-        return (answer_of(json.loads(said), seconds) if said else None) or ABSENT
+        return answer_of(json.loads(said), seconds) or ABSENT
 
     def _last_event(self) -> bytes:
         lines = reversed(self.answer.split(b"\n"))
-        return next((bytes(line[len(b"data: ") :]) for line in lines if line.startswith(b"data: {")), b"")
+        return next((bytes(line[len(EVENT) - 1 :]) for line in lines if line.startswith(EVENT)), b"")
 
     def classes(self, answer: Answer, names: Names, headers: Names | None) -> Iterator[tuple[str, str]]:
         """Its classes, each by what it is one."""
@@ -199,7 +223,7 @@ class Request:
         if headers:
             value = self.header
             # Not decoded where it is longer than any name.
-            yield "header", "none" if value is None else headers.known(value[:65].decode("latin-1"))
+            yield "header", NONE if value is None else headers.known(value[:65].decode("latin-1"))
 
 
 class Lens:
@@ -208,10 +232,12 @@ class Lens:
     def __init__(self, app: App) -> None:
         self.app = app
         self._failed = False
-        self._header = os.environ.get("DRAFTBOARD_LENS_HEADER", "").lower().encode("latin-1", "replace")
+        self._header = header_of(os.environ.get("DRAFTBOARD_LENS_HEADER", ""))
+        listed = set(filter(None, map(str.strip, os.environ.get("DRAFTBOARD_LENS_CLASSES", "").split(","))))
         most = os.environ.get("DRAFTBOARD_LENS_VALUES", "")
         limit = int(most) if most.isascii() and most.isdigit() and len(most) <= 3 else 16  # noqa: PLR2004
-        self._names, self._headers = Names(limit), Names(limit) if self._header else None
+        self._names = Names(limit, MODEL_NAME)
+        self._headers = Names(limit, HEADER_VALUE, listed) if self._header else None
         # labels() takes longer than inc(); what is cached is bounded as the classes are.
         self._of_class = functools.cache(lambda *labels: [metric.labels(*labels) for metric in OF_CLASSES])
 
@@ -244,8 +270,8 @@ class Lens:
     def _request(self, scope: Message) -> Request | None:
         if scope["type"] != "http" or scope["method"] != "POST" or not scope["path"].endswith("/completions"):
             return None
-        header = next((value for name, value in scope["headers"] if name.lower() == self._header), None)
-        return Request(model_of(scope), header if self._header else None)
+        values = (value for name, value in scope["headers"] if name.lower() == self._header) if self._header else ()
+        return Request(model_of(scope), next(iter(values), None))
 
     def _count(self, request: Request) -> None:
         if request.status not in (0, 200):
@@ -269,6 +295,15 @@ class Lens:
                 log.exception("draftboard lens: counting failed, vLLM goes on; further failures are only counted")
             with contextlib.suppress(Exception):
                 ERRORS.labels(model_of(scope)).inc()
+
+
+def header_of(name: str) -> bytes:
+    """The header whose values are classes, as ASGI names it; empty without one."""
+    header = name.strip().lower().encode("latin-1", "replace")
+    if header in SECRET:
+        log.warning("draftboard lens: no classes by the header %s, whose values are secret", name)
+        return b""
+    return header
 
 
 def model_of(scope: Message) -> str:
