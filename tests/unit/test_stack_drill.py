@@ -9,22 +9,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 from rich.console import Console
 
 from draftboard.build import stack
 from draftboard.errors import DraftboardError
+from draftboard.lab.listening import Listener
+from draftboard.lab.listening import answering as listening
 from draftboard.lab.receivers import Message, StandIns
 from draftboard.lab.stack_drill import StackDrill, document
 from draftboard.lab.stack_drill.containers import Container, Stack
 from draftboard.lab.stack_drill.result import Moment
 from draftboard.lab.stack_drill.routing import channels, rerouted, route_of, with_stand_ins
 from draftboard.lab.stack_drill.server import NAME, DrillServer, scraped
-from draftboard.lab.stack_drill.steps import Drill
+from draftboard.lab.stack_drill.steps import Drill, OverdueError
 from draftboard.output import no_progress, show
+from draftboard.prometheus import Client
 from draftboard.settings import Settings
 from support import command_line
+from support.hostile import CORPUS, assert_words
+from support.loopback import Answer, answering, page
 
 run = partial(command_line.run, "drill", "--stack")
 MATCHER = f'job="{NAME}"'
@@ -103,7 +109,7 @@ class Recorded(Container):
 
 
 def recorded(folder: Path) -> Recorded:
-    return Recorded("alertmanager", "1", folder, "127.0.0.1", True)
+    return Recorded("alertmanager", "1", folder, "127.0.0.1", True, "")
 
 
 @pytest.fixture
@@ -175,25 +181,47 @@ def test_the_target_says_that_its_absence_is_normal_and_is_gone_after_the_drill(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("channel", ["webhook", "slack", "pagerduty"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "x",
+        "[" * 100_000,
+        "[]",
+        "{}",
+        '{"attachments": []}',
+        '{"attachments": [{"title": 1}]}',
+        '{"event_action": 1}',
+    ],
+)
+def test_a_stand_in_takes_no_message_that_is_none_and_hears_the_next(
+    body: str, channel: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heard = StandIns()
+    with Listener("127.0.0.1", 0, heard) as server, listening([server]):
+        place = f"http://127.0.0.1:{server.server_port}/critical/{channel}"
+        assert httpx.post(place, content=body).status_code == 400
+        page = {"status": "firing", "commonLabels": {"alertname": "A"}, "event_action": "trigger", "dedup_key": "A"}
+        assert httpx.post(place, json={**page, "attachments": [{"title": "A"}]}).status_code == 200
+    assert [(one.channel, one.status, one.title) for one in heard.arrivals] == [(channel, "firing", "A")]
+    assert capsys.readouterr() == ("", "")
+
+
 PAGED = {"receiver": "critical"}
+
+
+def drill_of(heard: StandIns, url: str = "http://127.0.0.1:9") -> Drill:
+    nobody = recorded(Path())
+    stack, server = Stack("p", nobody, nobody), DrillServer(heard)
+    return Drill(stack, Client(url), server, "127.0.0.1:9", heard, ("slack",), PAGED, Settings(), no_progress, began=0)
 
 
 def told(*messages: tuple[float, str, str]) -> list[str]:
     """What is wrong with messages: second, channel, status; outages last from 0 to 100 and from 200 to 300."""
     heard = StandIns()
     heard.arrivals = tuple(Message(at, "critical", channel, status, "") for at, channel, status in messages)  # type: ignore[arg-type]
-    nobody = recorded(Path())
-    drill = Drill(
-        Stack("p", nobody, nobody),
-        DrillServer(heard),
-        "127.0.0.1:9",
-        heard,
-        ("slack",),
-        PAGED,
-        Settings(),
-        no_progress,
-        began=0,
-    )
+    drill = drill_of(heard)
     drill.outages = [0, 200]
     drill.done = [Moment(at, "drill", f"outage {number} ends") for number, at in ((1, 100), (2, 300))]
     return list(drill.wrong_ends())
@@ -229,15 +257,26 @@ def test_a_terminal_of_80_columns_shows_who_was_sent_what_and_when_and_what_fail
     assert "webhook: no message `firing` of outage 1 within 900 s" in shown
 
 
-DESCRIBED = {"Id": "1", "State": {"Running": True}, "NetworkSettings": {"Networks": {"m": {"Gateway": "127.0.0.1"}}}}
+NETWORKS = {"m": {"Gateway": "127.0.0.1", "IPAddress": "127.0.0.2"}}
 TARGETS, CONFIGURATION = "/etc/prometheus/targets", "/etc/alertmanager"
 Docker = Callable[..., None]
 
 
-def described(project: str, service: str, mounted: str, source: str, *, running: bool = True) -> dict[str, Any]:
+def described(
+    project: str, service: str, mounted: str, source: str, *, running: bool = True, published: str = ""
+) -> dict[str, Any]:
     labels = {"com.docker.compose.project": project, "com.docker.compose.service": service}
-    mounts = [{"Destination": mounted, "Source": source}]
-    return {**DESCRIBED, "Config": {"Labels": labels}, "Mounts": mounts, "State": {"Running": running}}
+    host, _, port = published.rpartition(":")
+    return {
+        "Id": "1",
+        "Config": {"Labels": labels},
+        "Mounts": [{"Destination": mounted, "Source": source}],
+        "State": {"Running": running},
+        "NetworkSettings": {
+            "Networks": NETWORKS,
+            "Ports": {"9090/tcp": [{"HostIp": host, "HostPort": port}] if port else None},
+        },
+    }
 
 
 @pytest.fixture
@@ -257,9 +296,9 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Docker:
     return answers
 
 
-def whole(project: str, source: str, *, running: bool = True) -> tuple[dict[str, Any], ...]:
+def whole(project: str, source: str, *, running: bool = True, published: str = "") -> tuple[dict[str, Any], ...]:
     return (
-        described(project, "prometheus", TARGETS, source),
+        described(project, "prometheus", TARGETS, source, published=published),
         described(project, "alertmanager", CONFIGURATION, source, running=running),
     )
 
@@ -282,6 +321,115 @@ def test_what_is_missing_is_one_line_before_anything_is_changed(
     code, out, err = run(*options, capsys=capsys)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"draftboard: {says}")
+
+
+def in_data(**data: object) -> Answer:
+    return page(json.dumps({"status": "success", "data": data}), Content_Type="application/json")
+
+
+def ruled(**rule: object) -> Answer:
+    return in_data(groups=[{"name": "g", "rules": [rule]}])
+
+
+NO_API = "not a Prometheus server (HTTP {} for /api/v1/rules): give Prometheus' own address"
+OTHER_SHAPE = "unexpected response: row 0.rules{} does not match Prometheus' HTTP API"
+ABSENT = "VLLMModelDown is not among the rules, with a severity: the drill needs it. See `make reload`"
+ANSWERS = {
+    "nothing": (page(""), NO_API.format(200)),
+    "no JSON": (page("ready"), NO_API.format(200)),
+    "the page of a proxy": (page("<html>\x1b[2JSign in</html>", Content_Type="text/html"), NO_API.format(200)),
+    "an error of a proxy": (page("<html></html>", 502), "no response (HTTP 502): see the log of the server"),
+    "a login": (page("", 302, Location="https://sso.example.com/?t=1"), "redirects to https://sso.example.com"),
+    "a list": (page("[]"), NO_API.format(200)),
+    "nested JSON": (page("[" * 100_000), NO_API.format(200)),
+    "no data": (page('{"status": "success"}'), NO_API.format(200)),
+    "a list of data": (page('{"status": "success", "data": []}'), NO_API.format(200)),
+    "no groups": (in_data(), NO_API.format(200)),
+    "groups by name": (in_data(groups={"g": []}), NO_API.format(200)),
+    "a group without rules": (in_data(groups=[{"name": "g"}]), OTHER_SHAPE.format("")),
+    "a rule without a name": (ruled(type="alerting"), OTHER_SHAPE.format(".0.name")),
+    "a list of labels": (ruled(name="VLLMModelDown", labels=["severity"]), OTHER_SHAPE.format(".0.labels")),
+    "a number": (ruled(name="VLLMModelDown", labels={"severity": 1}), OTHER_SHAPE.format(".0.labels.severity")),
+    "no labels": (ruled(name="VLLMModelDown"), ABSENT),
+    "another rule": (ruled(name="x", labels={"severity": "critical"}), ABSENT),
+}
+
+
+@pytest.mark.parametrize(("answer", "says"), ANSWERS.values(), ids=ANSWERS)
+def test_what_is_no_answer_of_prometheus_is_one_line_before_anything_is_changed(
+    answer: Answer, says: str, docker: Docker, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    with answering(answer) as place:
+        docker(*whole("a", str(folder), published=place))
+        code, out, err = run(capsys=capsys)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"draftboard: http://{place}: {says}")
+    assert_words(err)
+    assert before.items() <= {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}.items()
+
+
+@pytest.mark.parametrize("text", [*CORPUS.values()][::12], ids=repr)
+def test_an_error_that_prometheus_answers_is_one_line(
+    text: str, docker: Docker, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with answering(page(json.dumps({"status": "error", "error": text}), Content_Type="application/json")) as place:
+        docker(*whole("a", str(folder), published=place))
+        code, out, err = run(capsys=capsys)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert_words(err)
+
+
+def test_the_drill_reads_prometheus_on_its_published_port_else_in_its_network() -> None:
+    def url(published: str) -> str:
+        found = Container.of(described("a", "prometheus", TARGETS, "/", published=published), "prometheus")
+        assert found
+        return found.url
+
+    places = ("127.0.0.1:9091", "0.0.0.0:9090", ":::9090", "::1:9090", "192.0.2.1:9090", "")
+    assert [url(one) for one in places] == [
+        "http://127.0.0.1:9091",
+        "http://127.0.0.1:9090",
+        "http://127.0.0.1:9090",
+        "http://[::1]:9090",
+        "http://192.0.2.1:9090",
+        "http://127.0.0.2:9090",
+    ]
+
+
+OWN = {"alertname": "VLLMModelDown", "job": NAME}
+
+
+@pytest.mark.parametrize(
+    ("labels", "state", "fires"),
+    [
+        ({**OWN, "severity": "critical"}, "firing", True),
+        (OWN, "pending", False),
+        ({**OWN, "job": "vllm"}, "firing", False),
+        ({**OWN, "alertname": "VLLMTargetDown"}, "firing", False),
+    ],
+)
+def test_the_page_fires_where_the_drills_own_alert_does(labels: dict[str, str], state: str, *, fires: bool) -> None:
+    with answering(in_data(alerts=[{"labels": labels, "state": state}])) as place:
+        assert drill_of(StandIns(), place).fires() is fires
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (page("<html>"), r"not a Prometheus server \(HTTP 200 for /api/v1/alerts\)"),
+        (in_data(alerts=[{"labels": OWN}]), "unexpected response: row 0.state does not match"),
+        (page("Service Unavailable", 503), r"no response \(HTTP 503\)"),
+    ],
+    ids=["no JSON", "another shape", "it starts"],
+)
+def test_while_prometheus_does_not_answer_nothing_has_ended_and_what_is_late_has_the_reason(
+    answer: Answer, says: str
+) -> None:
+    with answering(answer) as place:
+        drill = drill_of(StandIns(), place)
+        with pytest.raises(OverdueError, match=rf"not within 0s: the end: http://{place}: {says}"):
+            drill.until(lambda: not drill.fires(), "the end", 0)
 
 
 def test_without_docker_the_line_says_so(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Generic, Literal, TypeVar
 from wsgiref.types import StartResponse, WSGIEnvironment
 
@@ -56,11 +57,15 @@ class _Inbox(Generic[_T]):
             return self._news.wait_for(lambda: enough(self.arrivals), seconds)
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        """Take a message as Alertmanager posts it."""
-        length = min(int(environ["CONTENT_LENGTH"] or 0), _MOST_BYTES)
-        message, now = json.loads(environ["wsgi.input"].read(length)), time.time()
+        """Take a message as Alertmanager posts it; refuse another, as any container may post here."""
+        try:
+            length = min(int(environ["CONTENT_LENGTH"] or 0), _MOST_BYTES)
+            message, now = json.loads(environ["wsgi.input"].read(length)), time.time()
+            read = tuple(self._read(environ["PATH_INFO"], message, now))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            return respond(start, status=HTTPStatus.BAD_REQUEST)
         with self._news:
-            self.arrivals += tuple(self._read(environ["PATH_INFO"], message, now))
+            self.arrivals += read
             self._news.notify_all()
         return respond(start, b"ok")
 
@@ -84,20 +89,15 @@ class StandIns(_Inbox[Message]):
         match channel:
             case "webhook":
                 about = message["commonLabels"]
-                yield Message(
-                    now,
-                    receiver,
-                    channel,
-                    message["status"],
-                    about.get("alertname", f"{len(message['alerts'])} alerts"),
-                )
+                title = about.get("alertname") or f"{len(message['alerts'])} alerts"
+                yield Message(now, receiver, channel, message["status"], str(title))
             case "slack":
                 title = message["attachments"][0]["title"]
                 yield Message(now, receiver, channel, "resolved" if title.startswith("Resolved: ") else "firing", title)
             case "pagerduty":
                 status: Status = "resolved" if message["event_action"] == "resolve" else "firing"
                 title = message.get("payload", {}).get("summary") or message["dedup_key"]
-                yield Message(now, receiver, channel, status, title)
+                yield Message(now, receiver, channel, status, str(title))
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import json
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Annotated, Any, Self, TypeVar
@@ -62,6 +62,7 @@ class LoadedRule:
     interval: float = 60.0  # seconds between two evaluations of its group
     type: str = ""  # `recording` or `alerting`
     last: Annotated[datetime, Field(alias="lastEvaluation")] = _NEVER
+    labels: dict[str, str] = field(default_factory=dict)  # that it adds
 
     @property
     def is_alert(self) -> bool:
@@ -72,6 +73,14 @@ class LoadedRule:
     def evaluated(self) -> float:
         """Unix seconds of its last evaluation; 0 of none."""
         return max(0.0, self.last.timestamp())
+
+
+@dataclass(frozen=True)
+class ActiveAlert:
+    """An alert of a rule, with the labels that notifications have."""
+
+    labels: dict[str, str]
+    state: str  # `pending` or `firing`
 
 
 @dataclass(frozen=True)
@@ -89,6 +98,7 @@ class _Group:
 
 _INSTANTS, _SERIES = TypeAdapter(list[_Instant]), TypeAdapter(list[Series])
 _TARGETS, _GROUPS = TypeAdapter(list[Target]), TypeAdapter(list[_Group])
+_ALERTS = TypeAdapter(list[ActiveAlert])
 
 
 class Client:
@@ -136,6 +146,10 @@ class Client:
     def targets(self) -> list[Target]:
         """All targets that are scraped now."""
         return self._ask("targets?state=active", "activeTargets", _TARGETS)
+
+    def alerts(self) -> list[ActiveAlert]:
+        """All alerts that are pending or fire now."""
+        return self._ask("alerts", "alerts", _ALERTS)
 
     def rules(self) -> list[LoadedRule]:
         """All rules that are evaluated."""

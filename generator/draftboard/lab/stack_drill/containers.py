@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import quote
 
 from draftboard.errors import DraftboardError
 
 _LABEL = "com.docker.compose."
 _MOUNTED = {"prometheus": "/etc/prometheus/targets", "alertmanager": "/etc/alertmanager"}
 """A folder that each has from this machine: no other project has it."""
+_PORT = "9090/tcp"
+_EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  (how Docker names a port of all addresses)
 _SECONDS = 60
 
 
@@ -26,6 +27,8 @@ class Container:
     gateway: str
     """This machine's address in its network."""
     running: bool
+    url: str
+    """Of Prometheus, as this machine reaches it: on its published port, else in its network."""
 
     @classmethod
     def of(cls, described: Mapping[str, Any], service: str) -> Self | None:
@@ -33,10 +36,13 @@ class Container:
         mounts = {mount["Destination"]: mount["Source"] for mount in described["Mounts"]}
         if _MOUNTED[service] not in mounts:
             return None
-        networks = described["NetworkSettings"]["Networks"].values()
-        gateways = [network["Gateway"] for network in networks if network["Gateway"]]
-        state, folder = described["State"]["Running"], Path(mounts[_MOUNTED[service]])
-        return cls(service, described["Id"], folder, (gateways or [""])[0], state)
+        network = described["NetworkSettings"]
+        joined = [one for one in network["Networks"].values() if one["Gateway"]]
+        gateway, address = (joined[0]["Gateway"], joined[0]["IPAddress"]) if joined else ("", "")
+        url = next(map(_url, network["Ports"].get(_PORT) or ()), f"http://{address}:9090")
+        return cls(
+            service, described["Id"], Path(mounts[_MOUNTED[service]]), gateway, described["State"]["Running"], url
+        )
 
     def run(self, *words: str) -> str:
         """What a command prints within it."""
@@ -48,23 +54,6 @@ class Container:
             return self.run("wget", "-q", "-T", "5", "-O", "-", url)
         except DraftboardError:
             return None
-
-    def query(self, expr: str) -> list[Any] | None:
-        """What Prometheus answers; None while it does not."""
-        return self._api(f"query?query={quote(expr)}", "result")
-
-    def alerts(self) -> list[Any] | None:
-        """Those that Prometheus' rules have now; None while it does not answer."""
-        return self._api("alerts", "alerts")
-
-    def rules(self) -> list[Any]:
-        """The groups of Prometheus."""
-        return self._api("rules?type=alert", "groups") or []
-
-    def _api(self, path: str, key: str) -> list[Any] | None:
-        answer = self.answers(f"http://127.0.0.1:9090/api/v1/{path}")
-        found: list[Any] | None = json.loads(answer)["data"][key] if answer else None
-        return found
 
     def kill(self) -> None:
         """End it as a crash does; unlike then, Docker does not start it again."""
@@ -90,6 +79,12 @@ class Stack:
     def container(self, service: str) -> Container:
         """One of the two."""
         return {one.service: one for one in (self.prometheus, self.alertmanager)}[service]
+
+
+def _url(published: Mapping[str, str]) -> str:
+    host = published["HostIp"]
+    of_this_machine = "127.0.0.1" if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
+    return f"http://{of_this_machine}:{published['HostPort']}"
 
 
 def docker(*words: str) -> str:

@@ -16,6 +16,7 @@ from draftboard.lab.stack_drill.routing import channels, rerouted, route_of
 from draftboard.lab.stack_drill.server import NAME, DrillServer, scraped
 from draftboard.lab.stack_drill.steps import PAGE, Drill, Killed, OverdueError
 from draftboard.output import Progress, no_progress
+from draftboard.prometheus import Client
 from draftboard.settings import Settings
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -44,9 +45,10 @@ def rehearse(
     """
     stack, stand_ins = find(project), StandIns()
     server, matcher = DrillServer(stand_ins), f'{settings.labels.job}="{NAME}"'
-    severity = _severity(stack.prometheus)
     failures: list[str] = []
     with ExitStack() as undo:
+        prometheus = undo.enter_context(Client(stack.prometheus.url))
+        severity = _severity(prometheus)
         for number in _SIGNALS:
             undo.callback(signal.signal, number, signal.getsignal(number))
         if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # A terminal that is closed, as an interrupt.
@@ -67,7 +69,7 @@ def rehearse(
             undo.callback(signal.signal, number, signal.SIG_IGN)
         route = route_of(configuration, severity)
         must = channels(configuration, route["receiver"])
-        drill = Drill(stack, server, place, stand_ins, must, route, settings, progress)
+        drill = Drill(stack, prometheus, server, place, stand_ins, must, route, settings, progress)
         try:
             drill.run(killed, away)
             broken_off.pop_all()
@@ -111,12 +113,13 @@ def _listening(stack: Stack, server: DrillServer) -> Iterator[str]:
         yield place
 
 
-def _severity(prometheus: Container) -> str:
+def _severity(prometheus: Client) -> str:
     """Of the page, as the loaded rules have it."""
-    found = [one for group in prometheus.rules() for one in group["rules"] if one["name"] == PAGE]
+    found = [rule for rule in prometheus.rules() if rule.name == PAGE and "severity" in rule.labels]
     if not found:
-        raise DraftboardError(f"{PAGE} is not among the rules of Prometheus: the drill needs it. See `make reload`")
-    return str(found[0]["labels"]["severity"])
+        reason = "is not among the rules, with a severity: the drill needs it. See `make reload`"
+        raise DraftboardError(f"{prometheus.url}: {PAGE} {reason}")
+    return found[0].labels["severity"]
 
 
 @dataclass(frozen=True)

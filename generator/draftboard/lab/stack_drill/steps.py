@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from draftboard.durations import Duration
+from draftboard.errors import DraftboardError
 from draftboard.lab.receivers import Message, StandIns, Status
 from draftboard.lab.stack_drill.containers import Container, Stack
 from draftboard.lab.stack_drill.result import Moment
 from draftboard.lab.stack_drill.routing import Configuration, interval
 from draftboard.lab.stack_drill.server import NAME, DrillServer
 from draftboard.output import Progress
+from draftboard.prometheus import Client
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.states import target_up
@@ -37,6 +39,7 @@ class Drill:
     """A drill that runs."""
 
     stack: Stack
+    prometheus: Client
     server: DrillServer
     place: str
     """host:port of the server."""
@@ -57,20 +60,17 @@ class Drill:
         self.done.append(Moment(time.time() - self.began, "drill", what))
         self.progress(what, len(self.done), _STEPS)
 
-    def fires(self) -> bool | None:
-        """Whether the page of the drill's server fires; None while Prometheus does not answer."""
+    def fires(self) -> bool:
+        """Whether the page of the drill's server fires; DraftboardError while Prometheus does not answer."""
         # Not by the series ALERTS, whose samples from before a crash hold for minutes.
-        found = self.stack.prometheus.alerts()
         own = {"alertname": PAGE, self.settings.labels.job: NAME}.items()
-        if found is None:
-            return None
-        return any(one["state"] == "firing" and own <= one["labels"].items() for one in found)
+        return any(one.state == "firing" and own <= one.labels.items() for one in self.prometheus.alerts())
 
     def known(self) -> bool:
-        """Whether the rules have seen the server answer, with its model."""
+        """Whether the rules have seen the server answer, with its model; DraftboardError as above."""
         record, labels = target_up.record_name(Level.TARGET, self.settings), self.settings.labels
         own = f'{labels.instance}="{self.place}",{labels.model_name}="{NAME}"'  # Not that of a drill just before.
-        return bool(self.stack.prometheus.query(f"{record}{{{own}}} == 1"))
+        return bool(self.prometheus.query(f"{record}{{{own}}} == 1", time.time()))
 
     def outage(self) -> None:
         """The server stops answering."""
@@ -86,11 +86,17 @@ class Drill:
         self.note(f"outage {len(self.outages)} ends")
 
     def until(self, holds: Callable[[], object], what: str, seconds: float = _PATIENCE) -> None:
-        """Wait until it holds."""
+        """Wait until it holds; while a program does not answer, it does not."""
         deadline = time.time() + seconds
-        while not holds():
+        while True:
+            try:
+                if holds():
+                    return
+                problem = ""
+            except DraftboardError as error:
+                problem = f": {error}"
             if time.time() > deadline:
-                raise OverdueError(f"not within {Duration(int(seconds))}: {what}")
+                raise OverdueError(f"not within {Duration(int(seconds))}: {what}{problem}")
             time.sleep(_BETWEEN_LOOKS)
 
     def wait_for(self, status: Status, since: float, more: float = 0) -> None:
@@ -130,7 +136,7 @@ class Drill:
         self.progress("waiting until the rules know the drill's server", 0, _STEPS)
         # An outage of a drill that was killed may still fire.
         ready = "the rules know the drill's server: is Prometheus overloaded?"
-        self.until(lambda: self.known() and self.fires() is False, ready)
+        self.until(lambda: self.known() and not self.fires(), ready)
         self.outage()
         self.wait_for("firing", self.outages[0])
         if killed == "alertmanager":
@@ -146,7 +152,7 @@ class Drill:
         self._kill(self.stack.alertmanager)
         gone = time.time()
         self.recovery()
-        self.until(lambda: self.fires() is False, "the end of outage 1 in Prometheus")
+        self.until(lambda: not self.fires(), "the end of outage 1 in Prometheus")
         self.outage()
         self.until(self.fires, "outage 2 in Prometheus")
         self.until(lambda: time.time() >= gone + away.seconds, "the time without Alertmanager", away.seconds + 60)
