@@ -1,6 +1,7 @@
 """Commands that read hostile servers: every corpus text in every label and error, in every form of output."""
 
 import json
+import math
 import re
 from functools import partial
 from http.server import BaseHTTPRequestHandler
@@ -92,6 +93,8 @@ def commands(place: str, plan: Path = Path()) -> dict[str, list[str]]:
         "report": ["report", "--prometheus", place, "--engines"],
         "report in Markdown": ["report", "--prometheus", place, "--markdown"],
         "doctor": ["doctor", "--prometheus", place],
+        "doctor, another ruler": ["doctor", "--prometheus", place, "--ruler", place],
+        "doctor, cost": ["doctor", "--prometheus", place, "--cost"],
         "compare": ["compare", "--prometheus", place, "variant=a", "variant=b"],
         "history": ["history", "--prometheus", place],
         "history in Markdown": ["history", "--explain", "--prometheus", place, "--markdown"],
@@ -106,7 +109,7 @@ def commands(place: str, plan: Path = Path()) -> dict[str, list[str]]:
 def test_every_command_that_prints_what_a_prometheus_answers_is_tried() -> None:
     reading = {" ".join(words) for words, options in options_of_commands().items() if "--prometheus" in options}
     # A screen (test_top) and a server (its own protocol, test_many_servers).
-    assert reading - {"top", "serve"} == {name.removesuffix(" in Markdown") for name in commands("")}
+    assert reading - {"top", "serve"} == {re.sub(r" in Markdown|,.*", "", name) for name in commands("")}
 
 
 def in_json(answer: Any) -> Answer:
@@ -120,6 +123,114 @@ def in_json(answer: Any) -> Answer:
     return respond
 
 
+RECORD, ALERT, RELEASE = (
+    "model:vllm_spec_decode_drafts:rate5m",
+    "VLLMModelDown",
+    "fleet:draftboard_recording_release:info",
+)
+"""A build has them: of others a command repeats the name alone."""
+FEW = [*CORPUS.values()][::12]
+
+
+def hostile_groups() -> list[dict[str, Any]]:
+    """Of each text a group that passes for ours, with an alert; of few a record too, as each is computed again."""
+    return [
+        {
+            "name": f"draftboard-{text}",
+            "file": text,
+            "interval": 30,
+            "rules": [hostile_rule(text, kind) for kind in ("alerting", "recording")[: 1 + (text in FEW)]],
+        }
+        for text in CORPUS.values()
+    ]
+
+
+def hostile_rule(text: str, kind: str = "alerting", **more: object) -> dict[str, Any]:
+    everywhere = dict.fromkeys(("name", "query", "health", "lastError", "state"), text)
+    labels = {"labels": {"severity": text, text: text}, "annotations": {"summary": text, text: text}}
+    return {**everywhere, **labels, "type": kind, "duration": 60, "evaluationTime": 0.1, **more}
+
+
+def data_of(rows: list[dict[str, Any]], rules: list[dict[str, Any]]) -> Answer:
+    groups = [{"name": "draftboard-x", "interval": 30, "rules": rules}]
+    return in_json({"status": "success", "data": {"result": rows, "activeTargets": [{"labels": {}}], "groups": groups}})
+
+
+@pytest.mark.parametrize("text", FEW, ids=repr)
+def test_what_a_hostile_prometheus_says_of_our_rules_is_words(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = [
+        hostile_rule(text, name=ALERT),
+        hostile_rule(text, "recording", name=RECORD),
+        hostile_rule(text, "recording", name=RELEASE, query=f'label_replace(vector(1), "release", "{text}", "", "")'),
+        hostile_rule(text, text),
+    ]
+    with answering(data_of([], [*rules, *rules])) as place:
+        _, out, err = run("doctor", "--prometheus", place, capsys=capsys)
+    assert_words(out)
+    assert err == ""
+    said = ("cannot be evaluated", "have other expressions", "are loaded more than once", "are not in this build")
+    assert [what for what in said if what not in out] == ([] if text else [*said[:2]])
+
+
+@pytest.mark.parametrize("command", commands(""))
+def test_no_row_of_a_hostile_prometheus_ends_a_command_in_a_traceback(
+    command: str, plan: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = {"__name__": "vllm:num_requests_running", "model_name": "m", "position": "x", "k": "nan", "batch": "-5"}
+    numbers = ("NaN", "+Inf", "-Inf", "1e308")
+    rows: list[dict[str, Any]] = [
+        *({"metric": labels, "value": [1.7e9, one], "values": [[1.7e9, one]]} for one in numbers),
+        {"metric": {}, "value": [1.7e9, "1"], "values": [[1.7e9, "1"]]},
+        {"metric": labels, "value": [1.7e9, "1"], "values": []},
+    ]
+    for row in rows:
+        with answering(data_of([row, {**row, "metric": {**row["metric"], "engine": "1"}}], [])) as place:
+            _, out, err = run(*commands(place, plan)[command], capsys=capsys)
+        assert_words(out + err)
+        assert out or len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [command for command in commands("") if command.startswith("doctor")])
+def test_no_query_of_a_hostile_prometheus_ends_a_command_in_a_traceback(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ranges = ("9s1d", "9" * 5000 + "w", "999999999w", "\N{ARABIC-INDIC DIGIT THREE}d", "5m:9s1d", "")
+    patterns = ("(", "(?P<", "[", "\\\\", "")
+    queries = [f"rate(x[{one}]) + y offset {one}" for one in ranges] + [f'{{__name__=~"{one}"}}' for one in patterns]
+    rules = [
+        {"name": name, "query": query, "type": kind, "lastEvaluation": at}
+        for name, kind in ((ALERT, "alerting"), (RECORD, "recording"))
+        for query in queries
+        for at in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z")
+    ]
+    rows = [{"metric": {"__name__": "vllm:num_requests_running", "model_name": "m"}, "value": [1.7e9, "1"]}]
+    with answering(data_of(rows, rules)) as place:
+        _, out, err = run(*commands(place)[command], capsys=capsys)
+    assert out
+    assert err == ""
+
+
+@pytest.mark.parametrize("number", [-1, 1e300, math.inf, -math.inf, math.nan, "x", None, []], ids=repr)
+@pytest.mark.parametrize("name", ["duration", "evaluationTime", "interval", "labels"])
+def test_what_no_rule_can_have_is_one_line(name: str, number: object) -> None:
+    with (
+        answering(data_of([], [{"name": ALERT, name: number}])) as place,
+        Client(place) as client,
+        pytest.raises(DraftboardError, match=rf"unexpected response: row 0\.rules\.0\.{name} does not match"),
+    ):
+        client.rules()
+
+
+@pytest.mark.parametrize("at", [-1, 1e18, math.inf, math.nan, "x", None], ids=repr)
+def test_a_time_that_is_none_is_one_line(at: object) -> None:
+    with (
+        answering(data_of([{"metric": {}, "value": [at, "1"]}], [])) as place,
+        Client(place) as client,
+        pytest.raises(DraftboardError, match=r"unexpected response: row 0\.value\.0 does not match"),
+    ):
+        client.query("up", 0)
+
+
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["words", "JSON"])
 @pytest.mark.parametrize("command", commands(""))
 def test_rows_of_a_hostile_prometheus_are_words(
@@ -131,7 +242,7 @@ def test_rows_of_a_hostile_prometheus_are_words(
         for values in ({"value": [1.7e9, "1"], "values": [[1.7e9, "1"], [1.7e9 + 60, "2"]]},)
     ]
     targets = [{"labels": dict.fromkeys(LABELS, text), "lastError": text} for text in CORPUS.values()]
-    data = {"resultType": "vector", "result": rows, "activeTargets": targets, "groups": []}
+    data = {"resultType": "vector", "result": rows, "activeTargets": targets, "groups": hostile_groups()}
     with answering(in_json({"status": "success", "data": data})) as place:
         words = [word for word in commands(place, plan)[command] if not form or word != "--markdown"]
         _, out, err = run(*words, *form, capsys=capsys)
@@ -152,7 +263,7 @@ def test_a_name_that_no_query_can_hold_is_one_line() -> None:
         client.query('up{model_name="\ud800"}', 0)
 
 
-@pytest.mark.parametrize("text", ["a\n  b", "\ud800", *[*CORPUS.values()][::12]], ids=repr)
+@pytest.mark.parametrize("text", ["a\n  b", "\ud800", *FEW], ids=repr)
 def test_the_past_of_a_hostile_model_is_words(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     labels = dict.fromkeys(LABELS, text) | {"__name__": "vllm:num_requests_running"}
     row = {"metric": labels, "value": [1.7e9, "1"], "values": [[1.7e9 - 300 * ago, "1"] for ago in range(30, 0, -1)]}

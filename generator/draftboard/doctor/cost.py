@@ -9,7 +9,7 @@ from draftboard.doctor.finding import Examination, Finding
 from draftboard.doctor.loaded import of_ours
 from draftboard.errors import DraftboardError
 from draftboard.expr.scope import RECORD_NAMES
-from draftboard.prometheus import Client, LoadedRule
+from draftboard.prometheus import Client, LoadedRule, Series
 from draftboard.rules import BYTES, records
 from draftboard.settings import Settings
 
@@ -18,6 +18,8 @@ _MADE = "|".join((RECORD_NAMES, *ADDED))
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _PATTERN = re.compile(r'__name__=~"((?:[^"\\]|\\.)*)"')
 _MINUTE, _DAY = 60, 86_400
+_MOST = 1e12
+"""Series: no server counts more."""
 
 
 def examine_cost(client: Client, settings: Settings, time: float, ruler: Client | None = None) -> Examination:
@@ -38,8 +40,17 @@ def _scraped(client: Client, settings: Settings, time: float) -> Mapping[str, in
     target = ", ".join(settings.labels.target)
     servers = f'group by ({target}) ({{__name__=~"{signs}"{own}}})'
     scraped = f'{{__name__=~".+",__name__!~"{_MADE}"{own}}}'
-    rows = client.query(f"count by (__name__) ({scraped} and on ({target}) {servers})", time)
-    return {row.labels["__name__"]: int(row.samples[-1][1]) for row in rows}
+    return _counted(client, f"{scraped} and on ({target}) {servers}", time)
+
+
+def _counted(client: Client, selected: str, time: float) -> dict[str, int]:
+    """How many series there are, by name."""
+    rows = client.query(f"count by (__name__) ({selected})", time)
+    return {name: int(row.samples[-1][1]) for row in rows if (name := row.labels.get("__name__")) and _is_count(row)}
+
+
+def _is_count(row: Series) -> bool:
+    return 0 < row.samples[-1][1] < _MOST
 
 
 def _named(rules: Sequence[LoadedRule], stored: Mapping[str, int]) -> Iterator[str]:
@@ -80,8 +91,8 @@ def _of_rules(rules: Sequence[LoadedRule], client: Client, settings: Settings, t
     made = {rule.name: rule.interval for rule in ours} or dict.fromkeys(
         records(settings), settings.rules.evaluation_interval.seconds
     )
-    rows = client.query(f'count by (__name__) ({{__name__=~"{RECORD_NAMES}"}})', time)
-    series = {row.labels["__name__"]: row.samples[-1][1] for row in rows if row.labels["__name__"] in made}
+    stored = _counted(client, f'{{__name__=~"{RECORD_NAMES}"}}', time)
+    series = {name: count for name, count in stored.items() if name in made}
     samples = sum(count * _MINUTE / made[name] for name, count in series.items())
     seconds = sum(rule.seconds * _MINUTE / rule.interval for rule in ours)
     yield Finding.of(

@@ -13,11 +13,12 @@ from draftboard.settings import Settings
 from draftboard.signals.monitoring import GROUPS
 
 _WORDS_OR_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"|\s+')
-_DURATION = re.compile(r"(?<=[\[:t])(?:\d+[wdhms])+(?=[]:)\W]|$)")  # After `[`, `:` or `offset`.
+_SPAN = "(?=[0-9])" + "".join(f"(?:[0-9]{{1,9}}{unit})?" for unit in "wdhms")
+_DURATION = re.compile(rf"(?<=[\[:t]){_SPAN}(?=[]:)\W]|$)")  # After `[`, `:` or `offset`.
 _NUMBER = re.compile(r"(?<![\w.:])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.:])")
 _MATCHER = re.compile(r'\w+(?:=~|!~|!=|=)"(?:[^"\\]|\\.)*"')
 _SELECTED = re.compile(r'\{((?:[^"{}]|"(?:[^"\\]|\\.)*")*)\}')
-_RANGE = re.compile(r"\[((?:\d+[wdhms])+)[]:]")
+_RANGE = re.compile(rf"\[({_SPAN})[]:]")
 _AGE = "(time() - last_over_time(prometheus_tsdb_lowest_timestamp_seconds[1d]))"
 _KEPT = {
     "time": "prometheus_tsdb_retention_limit_seconds > 0",

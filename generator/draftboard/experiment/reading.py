@@ -1,6 +1,5 @@
 """Reads the blocks of a plan from a Prometheus: what users waited in each, and what the arms differ by."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -108,7 +107,7 @@ def _measured(client: Client, block: Block, model: str, settings: Settings) -> M
     scope = of_model(Scope(settings, Level.MODEL, Edition.ONCE, span=span), model)
 
     def total(name: str) -> float:
-        return math.fsum(one.samples[0][1] for one in client.query(name, block.end))
+        return sum(one.samples[0][1] for one in client.query(name, block.end))
 
     sums = {
         name: [total(promql_of(rate(metric), scope)) * span.seconds for metric in (histogram.sum, histogram.count)]

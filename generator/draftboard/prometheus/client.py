@@ -11,6 +11,7 @@ import httpx
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from draftboard.access import Access, client, parsed_url, reason_of, refusal, shown
+from draftboard.durations import LATEST
 from draftboard.errors import DraftboardError
 
 _TIMEOUT_SECONDS = 30.0
@@ -21,7 +22,9 @@ _MOST_SECONDS = 120.0
 _MOST_POINTS = 10_000  # Prometheus answers at most 11,000 points a series: longer times are asked for in pieces
 _NEVER = datetime.fromtimestamp(0, UTC)
 _Row = TypeVar("_Row")
-_Sample = tuple[float, float]  # Unix seconds, and the value; JSON holds it as text, as it has no NaN and no infinity
+_Seconds = Annotated[float, Field(ge=0, le=LATEST, allow_inf_nan=False)]
+_Interval = Annotated[float, Field(ge=0.001, le=LATEST, allow_inf_nan=False)]
+_Sample = tuple[_Seconds, float]  # Unix seconds, and the value; JSON holds it as text, as it has no NaN and no infinity
 
 
 def _short(words: object) -> str:
@@ -57,9 +60,9 @@ class LoadedRule:
     group: str = ""
     error: _Error = ""  # why the last evaluation failed; empty where it did not
     query: str = ""  # the expression, as the server formats it
-    duration: float = 0.0  # of an alert: seconds for which it is pending
-    seconds: Annotated[float, Field(alias="evaluationTime")] = 0.0  # that its last evaluation took
-    interval: float = 60.0  # seconds between two evaluations of its group
+    duration: _Seconds = 0.0  # of an alert: seconds for which it is pending
+    seconds: Annotated[_Seconds, Field(alias="evaluationTime")] = 0.0  # that its last evaluation took
+    interval: _Interval = 60.0  # seconds between two evaluations of its group
     type: str = ""  # `recording` or `alerting`
     last: Annotated[datetime, Field(alias="lastEvaluation")] = _NEVER
     labels: dict[str, str] = field(default_factory=dict)  # that it adds
@@ -93,7 +96,7 @@ class _Instant:
 class _Group:
     name: str
     rules: tuple[LoadedRule, ...]
-    interval: float = 60.0
+    interval: _Interval = 60.0
 
 
 _INSTANTS, _SERIES = TypeAdapter(list[_Instant]), TypeAdapter(list[Series])
