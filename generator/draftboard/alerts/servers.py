@@ -1,10 +1,10 @@
 """Alerts on servers that are down, gone, stuck or unlike the others, and on models that reach no user."""
 
 from draftboard.alerts.alert import Alert
-from draftboard.expr.nodes import OverTime, first_of, over_level
-from draftboard.quantity import EVALUATION, Setting
-from draftboard.signals import Level, absence, capacity, events, siblings, silence, stalls, states
-from draftboard.signals.presence import REMEMBERED
+from draftboard.expr.nodes import Expr, Labels, OverTime, Raw, first_of, on, over_level
+from draftboard.quantity import EVALUATION, RATE_WINDOW, Setting
+from draftboard.signals import Level, Signal, absence, capacity, events, siblings, silence, stalls, states
+from draftboard.signals.presence import REMEMBERED, SEEN_BY
 
 _users_wait = over_level("max", capacity.queue_wait.at(Level.MODEL)) > Setting("thresholds.late_first_token")
 # An outage does not end with a target that leaves discovery. Records of other groups are up to an evaluation older.
@@ -12,6 +12,19 @@ _down_till_served = first_of(
     OverTime("last_over_time", states.servers_down, EVALUATION * 3),
     OverTime("last_over_time", states.servers_down, REMEMBERED) & absence.gone,
 )
+# Servers that come back and do not answer, until they are told to be down.
+_gone_till_told = first_of(
+    absence.gone, OverTime("last_over_time", absence.gone, EVALUATION * 3) & (states.servers_down >= 1)
+)
+
+
+def _till_told(hung: Signal) -> Expr:
+    """Where the hung servers of a model were killed: until it is told to be down or gone."""
+    its_model = on(Labels("scope"), Labels("job"), Labels("model_name"))
+    was = OverTime("last_over_time", hung, RATE_WINDOW * 2)
+    return first_of(hung, was.combined("unless", over_level("group", Raw(SEEN_BY)), its_model))
+
+
 ON_SERVERS = (
     Alert(
         name="VLLMModelDown",
@@ -33,6 +46,7 @@ ON_SERVERS = (
     Alert(
         name="VLLMModelGone",
         signal=absence.gone,
+        watched=_gone_till_told,
         beyond="gone",
         for_="5m",
         severity="critical",
@@ -134,6 +148,7 @@ ON_SERVERS = (
     Alert(
         name="VLLMEngineStuck",
         signal=stalls.stuck,
+        watched=_till_told(stalls.stuck),
         beyond="stuck",
         for_="2m",
         severity="critical",
@@ -148,6 +163,7 @@ ON_SERVERS = (
     Alert(
         name="VLLMRequestsUnanswered",
         signal=stalls.unanswered,
+        watched=_till_told(stalls.unanswered),
         beyond="unanswered",
         for_="3m",
         severity="critical",
