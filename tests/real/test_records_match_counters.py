@@ -138,7 +138,7 @@ EXPECTED: dict[str, Callable[[Window], dict[str, float]]] = {
     "longer_gain": lambda w: {"": w.longer(w.dear)},
     "longer_gain_high": lambda w: {"": w.longer(w.cheap)},
 }
-OF_FULL_DRAFTS = {"shorter_gain", "shorter_gain_high", "longer_gain", "longer_gain_high"}
+OF_FULL_DRAFTS = {"longer_gain", "longer_gain_high"}
 """Not recorded while drafts are often shorter than K, as they are where counters begin."""
 LEAST = dict.fromkeys(OF_FULL_DRAFTS, 25) | {"best_k": 12}  # No k pays in most of the run.
 

@@ -71,6 +71,19 @@ def test_the_row_that_holds_is_the_verdict_and_no_later_row_is_evaluated(page: P
         assert model.verdict.says is None or not model.verdict.says
 
 
+def test_what_rests_on_assumed_costs_is_explained_at_both_ends() -> None:
+    reading = read(Lifetime(LOADED), Settings(), "eagle3")
+    for name, ends in {
+        "break_even": ("break_even_low", "break_even_high"),
+        "best_k": ("best_k_low", "best_k"),
+        "needed_per_step": ("step_cost_low", "step_cost_high"),
+    }.items():
+        (series,) = of_reading(name, reading).series
+        low, high = (step for step in series.steps if step.depth == 0)
+        assert (low.name, high.name) == ends
+        assert low.numbers <= high.numbers
+
+
 def test_a_formula_holds_the_live_values_of_the_signals_below_it() -> None:
     steps = explained("expected_speedup")
     numbers = [float(text) for text in re.findall(r"\(([\d.]+)\)", steps["expected_speedup"].formula)]

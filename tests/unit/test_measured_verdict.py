@@ -16,6 +16,7 @@ from draftboard.settings import Settings
 from draftboard.signals.alike import OBJECTION, objection
 from draftboard.signals.costs import step_cost
 from draftboard.signals.users import measured_speedup
+from support.known import known
 from support.tallies import tally
 
 DEFAULTS = Settings()
@@ -124,6 +125,18 @@ def test_lengths_that_are_not_alike_are_named(row: str, what: str) -> None:
 )
 def test_the_bounds_of_a_measurement_belong_to_the_better_side(measured: float, says: str) -> None:
     assert judged(PAYS, measured).verdict.says == says
+
+
+@pytest.mark.parametrize("measured", [0.95, 0.97, 1, 1.05, 1.0999])
+@pytest.mark.parametrize(
+    ("accepted", "method"), [(PAYS, "eagle3"), (LOSES, "draft_model"), (LOSES, "ngram"), ((5,), "mtp")]
+)
+def test_about_even_is_advised_neither_off_nor_keep(measured: float, accepted: tuple[float, ...], method: str) -> None:
+    model = judged(accepted, measured, method)
+    assert model.verdict.says == "about even (measured)"
+    advice = known(model.verdict.advice)
+    assert "off" not in advice
+    assert advice != "keep"
 
 
 def test_an_engine_of_a_model_that_is_measured_is_told_what_is_expected_of_it() -> None:

@@ -34,10 +34,16 @@ def judged(tmp_path: Path) -> Judged:
     """Judges a page of a thousand drafts."""
 
     def judge(
-        accepted: tuple[float, ...], method: str = "eagle3", *, running: float = 1, further: str = "", **given: object
+        accepted: tuple[float, ...],
+        method: str = "eagle3",
+        *,
+        running: float = 1,
+        drafted: float | None = None,
+        further: str = "",
+        **given: object,
     ) -> ModelReport:
         path = tmp_path / "page.prom"
-        path.write_text(page(accepted, drafts=1000, running=running, started=1) + further)
+        path.write_text(page(accepted, drafts=1000, drafted=drafted, running=running, started=1) + further)
         found: Report = report(Lifetime(path), Settings.model_validate(given), method=method)
         (model,) = found.models
         return model
@@ -205,6 +211,20 @@ def test_a_change_of_k_that_depends_on_the_cost_is_not_advised(judged: Judged) -
     model = judged((900, 700, 500, 380, 300))
     assert (assumed(model).length, model.verdict.advice) == (None, "measure against a baseline")
     assert any(reason.startswith("What to change depends on what a step costs: ") for reason in model.verdict.reasons)
+
+
+@pytest.mark.parametrize("mean", [1.5, 2, 3, 4.4, 6, 7.1, 7.9])
+@pytest.mark.parametrize("accepted", [(400, 100, 10, 2, 1, 0, 0, 0), (100, 50, 20, 10, 5, 2, 1, 1), (100,) + (0,) * 7])
+def test_a_shorter_k_than_lookups_seldom_reach_is_no_gain(
+    judged: Judged, accepted: tuple[int, ...], mean: float
+) -> None:
+    model = judged(accepted, "ngram", running=64, drafted=1000 * mean)
+    found = known(model.speculation)
+    assert known(found.shorter_gain) == 1 or known(found.fastest_k) < mean
+    if model.verdict.advice == "try a shorter K":
+        assert known(found.fastest_k) < mean
+    assert not any("- to -" in reason for reason in model.verdict.reasons)
+    assert not (model.verdict.advice == "keep" and "costs" in known(model.verdict.says))
 
 
 def test_advice_that_rests_on_no_cost_stays(judged: Judged) -> None:

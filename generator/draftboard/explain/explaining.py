@@ -25,6 +25,9 @@ from draftboard.report import Reading
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, Signal, traffic
 from draftboard.signals.economics import (
+    break_even,
+    break_even_high,
+    break_even_low,
     expected_speedup,
     expected_speedup_high,
     expected_speedup_low,
@@ -32,6 +35,7 @@ from draftboard.signals.economics import (
     step_cost_high,
     step_cost_low,
 )
+from draftboard.signals.gains import best_k, best_k_low
 from draftboard.signals.signal import worded
 
 MOST_SERIES = 8
@@ -41,6 +45,8 @@ _LISTED = 6
 _ENDS = {
     expected_speedup: (expected_speedup_low, expected_speedup_high),
     needed_per_step: (step_cost_low, step_cost_high),
+    break_even: (break_even_low, break_even_high),
+    best_k: (best_k_low, best_k),
 }
 """What reports, records and pages have in place of a number, where costs are assumed."""
 _KEYS = (traffic.drafts, traffic.generation_tokens)
@@ -146,7 +152,8 @@ class _Explaining:
         scope = Scope(self.settings, self.subject.level)
         drafts = self._of(traffic.drafts_in_window, Level.MODEL)
         own, seen = self.subject.signal, set[str]()
-        roots = _ENDS.get(own, (own,)) if self.settings.draft_cost.is_assumed else (own,)
+        ends = _ENDS.get(own, ()) if self.settings.draft_cost.is_assumed else ()
+        roots = tuple(end for end in ends if end.exists(self.settings)) or (own,)
         steps = tuple(step for root in roots for step in self._tree(root, scope, 0, seen))
         if self.subject.alert:
             steps = (self._alert(self.subject.alert, scope), *(_deeper(step) for step in steps))

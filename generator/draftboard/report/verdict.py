@@ -21,12 +21,12 @@ from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.decision import Choice
 from draftboard.signals.economics import affordable_inflation
 from draftboard.signals.gains import LEAST_GAIN, best_k, shorter_gain
-from draftboard.signals.signal import Code, within, worded
+from draftboard.signals.signal import NOTHING, Code, within, worded
 from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
 from draftboard.signals.verdicts import ASSUMED, BY_STEPS, MEASURED, UNCLEAR, VERDICT, verdict
 
 _BY_NAME = {signal.name: signal for signal in ALL}
-_BY_LENGTH = frozenset(ADVICE[row].says for row in (*Change, "drafter", "another", "measure"))
+_BY_LENGTH = frozenset(ADVICE[row].says for row in (*Change, "drafter", "even", "another", "measure"))
 """Advice that rests on costs, or names the drafter where costs are not known to allow better."""
 _PLAIN = 'Of its servers these do not speculate: {}. Label their targets {}="{}", or start them with speculation'
 _PLAIN_BEFORE = "Of its servers these did not speculate: {}. They have left it within these {}: repeat after as long"
@@ -241,4 +241,4 @@ def filled(template: str, case: Case) -> str:
     values = {name: _Value(_BY_NAME[name], case.numbers.value(_BY_NAME[name])) for name in names}
     settings = case.settings
     known = {"thresholds": settings.thresholds, "least": settings.traffic}
-    return template.format(**values, **known)
+    return template.format(**values, **known).replace(f"{NOTHING} to {NOTHING} times", "an unknown gain")

@@ -5,19 +5,19 @@ from draftboard.expr.nodes import Before, Evaluator, If, InWindow, OverTime, Ref
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.signals import economics, gains, users
-from draftboard.signals.acceptance import acceptance
+from draftboard.signals.acceptance import acceptance, draft_length
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.comparison import BEFORE, acceptance_change
-from draftboard.signals.costs import step_cost
+from draftboard.signals.costs import KEEPS_A_PAST, step_cost
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.depth import first_position
-from draftboard.signals.drafting import adaptive, configured_k, k_differs
+from draftboard.signals.drafting import adaptive, k_differs
 from draftboard.signals.health import WELL, health
 from draftboard.signals.integrity import judged
 from draftboard.signals.presence import REMEMBERED
 from draftboard.signals.signal import Code, Signal, Unit
 from draftboard.signals.traffic import draft_tokens
-from draftboard.signals.verdicts import unclear
+from draftboard.signals.verdicts import even, loses, refuted, unclear
 from draftboard.status import Status
 
 _BY_COSTS = (
@@ -68,14 +68,15 @@ ADVICE = Decision(
         ),
         "shorter": Choice(
             Code(2, "try a shorter K", Status.WARN),
-            # What is lost at every k by counters of this K may be a gain at a shorter one: try that first.
-            first_of(gains.too_long, (gains.no_k_pays & (gains.fastest_k < configured_k)).without(METHOD, *BLOCKS)),
+            # What is lost at every k by counters of this K may be a gain at a shorter one: try that first, where it
+            # would shorten most drafts.
+            first_of(gains.too_long, (gains.no_k_pays & (gains.fastest_k < draft_length)).without(METHOD, *BLOCKS)),
             "{fastest_k.title} is {fastest_k}, {shorter_gain} to {shorter_gain_high} times as fast as now; any k "
             "reaches {best_speedup} times plain decoding at most",
         ),
         "off": Choice(
             Code(4, "turn it off, or change the drafter", Status.BAD),
-            gains.no_k_pays.combined("unless", users.measured_speedup >= economics.BREAK_EVEN),
+            gains.no_k_pays.combined("unless", users.measured_speedup),
             f"No K is expected to reach {economics.BREAK_EVEN:g}, what plain decoding gives",
         ),
         "longer": Choice(
@@ -90,9 +91,15 @@ ADVICE = Decision(
             "{first_position.title} is {first_position}, under {thresholds.first_position:.0%}: this drafter "
             "is misaligned with its target",
         ),
+        "even": Choice(
+            Code(13, "no clear gain: measure at peak load", Status.WARN),
+            gains.best_speedup.combined("unless", gains.may_gain) & even,
+            "No other k is known to gain more than {thresholds.gain:.0%}. Where the busiest hour gains nothing either, "
+            "the drafter's memory serves more as KV cache",
+        ),
         "keep": Choice(
             Code(0, "keep", Status.GOOD),
-            gains.best_speedup.combined("unless", gains.may_gain).combined("unless", unclear),
+            gains.best_speedup.combined("unless", gains.may_gain).combined("unless", first_of(unclear, loses)),
             "No other k is known to gain more than {thresholds.gain:.0%}",
         ),
         "another": Choice(
@@ -108,6 +115,7 @@ ADVICE = Decision(
     }
 )
 
+_judged = If(KEEPS_A_PAST, judged.combined("unless", refuted), judged)
 advice = Signal(
     name="advice",
     title="Advice",
@@ -116,11 +124,11 @@ advice = Signal(
     action="Try it on one server, and compare that one with the others.",
     note="The first that holds: users wait longer than with the baseline; acceptance dropped, and has "
     "not risen since, nor was the model well (check workload and drafter, not K); the drafter does not fit; another K "
-    "gains at any cost, shorter before longer; no K pays; a drafter misses the first position; keep. Else the costs "
-    "decide: measure them, or another K where a baseline measured this one. None where K differs or drafts are too "
-    "few. Where verification is adaptive, only measurements decide.",
+    "gains at any cost, shorter before longer; no K pays; a drafter misses the first position; no clear gain; keep. "
+    "Else the costs decide: measure them, or another K where a baseline measured this one. None where K differs, "
+    "drafts are too few or numbers disprove a measurement. Where verification is adaptive, only measurements decide.",
     unit=Unit.CODE,
-    expr=ADVICE.expr & judged,
+    expr=ADVICE.expr & _judged,
     record="vllm_spec_decode_advice:enum_rate{window}",
     codes=ADVICE.codes,
     empty="no verdict",

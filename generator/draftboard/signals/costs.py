@@ -174,8 +174,8 @@ class Case:
     """Of a step with a draft, without its drafted tokens."""
 
 
-def _case(end: str, name: str, extreme: str) -> Case:
-    """The end of that name in the settings; `name` is `low` or `high`."""
+def _case(end: str, name: str, extreme: str, *, widened: bool) -> Case:
+    """The end of that name in the settings, `widened` where servers are unlike; `name` is `low` or `high`."""
 
     def of(part: str) -> Setting:
         return Setting(f"draft_cost.{end}.{part}")
@@ -187,7 +187,10 @@ def _case(end: str, name: str, extreme: str) -> Case:
     batch = first_of(known, constant(of("batch"), drafts)) <= Setting("draft_cost.largest_batch")
     # One more token in a step of so many, by the law of published measurements: batch / (knee + batch).
     verifying = expr(1).per(expr(of("knee")).per(batch) + 1)
-    unlike = first_of(constant(of("unlike"), _unlike), constant(1, drafts))
+
+    def in_all(parts: Expr) -> Expr:
+        return parts * first_of(constant(of("unlike"), _unlike), constant(1, drafts)) if widened else parts
+
     token = Signal(
         name=f"token_cost_{name}",
         title=f"Cost of a drafted token, at {extreme}",
@@ -200,13 +203,13 @@ def _case(end: str, name: str, extreme: str) -> Case:
         "any that was measured.",
         unit=Unit.STEPS,
         better=Better.LOWER,
-        expr=If(ASSUMED, (verifying + by_method("token")) * unlike, draft_cost),
+        expr=If(ASSUMED, in_all(verifying + by_method("token")), draft_cost),
         record=f"vllm_spec_decode_token_cost_{name}:ratio_rate{{window}}",
         empty="no requests, speculation off, or a batch larger than any that was measured",
         decimals=3,
     )
     measured = (AtLeast(step_cost, 1) - plain_share) / coverage - draft_length * token
-    assumed = (by_method("draft") + by_method("step") / coverage + 1) * unlike
+    assumed = in_all(by_method("draft") + by_method("step") / coverage + 1)
     base = Signal(
         name=f"base_cost_{name}",
         title=f"Cost of a step besides its drafted tokens, at {extreme}",
@@ -225,6 +228,6 @@ def _case(end: str, name: str, extreme: str) -> Case:
     return Case(token, base)
 
 
-CHEAP, DEAR = _case("cheap", "low", "least"), _case("dear", "high", "most")
+CHEAP, DEAR = _case("cheap", "low", "least", widened=False), _case("dear", "high", "most", widened=True)
 token_cost_low, base_cost_low = CHEAP.token, CHEAP.base
 token_cost_high, base_cost_high = DEAR.token, DEAR.base

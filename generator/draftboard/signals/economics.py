@@ -71,26 +71,41 @@ expected_speedup = speedup_signal(
 )
 
 
-def needed(case: Case) -> Expr:
-    """Tokens per step at which the load breaks even: what a mean step costs."""
-    return coverage * (draft_length * case.token + case.base) + plain_share
+_end = partial(
+    Signal,
+    action="Compare with tokens per decode step, and run a baseline to measure it.",
+    note="In plain steps. Both ends are equal where costs are measured or set.",
+    unit=Unit.STEPS,
+    better=Better.LOWER,
+    decimals=2,
+)
 
 
-def _end(name: str, extreme: str, case: Case) -> Signal:
-    return Signal(
+def _break_even(name: str, extreme: str, case: Case) -> Signal:
+    return _end(
+        name=f"break_even_{name}",
+        title=f"Break-even length, at {extreme}",
+        question=f"Which acceptance length pays at {extreme}?",
+        description=f"Mean draft length x cost of a drafted token + base cost, at {extreme}: what a step with a draft "
+        "costs.",
+        expr=draft_length * case.token + case.base,
+        empty=case.token.empty,
+    )
+
+
+break_even_low, break_even_high = _break_even("low", "least", CHEAP), _break_even("high", "most", DEAR)
+
+
+def _step_cost(name: str, extreme: str, of_draft: Signal) -> Signal:
+    return _end(
         name=f"step_cost_{name}",
         title=f"Step cost, at {extreme}",
         short=f"Cost, {extreme}",
         question=f"What does a decode step cost at {extreme}?",
-        description="Coverage x (mean draft length x cost of a drafted token + base cost) + share of steps without a "
-        f"draft, at {extreme}: the tokens per step at which the load breaks even.",
-        action="Compare with tokens per decode step, and run a baseline to measure it.",
-        note="In plain steps. Both ends are equal where costs are measured or set.",
-        unit=Unit.STEPS,
-        better=Better.LOWER,
-        expr=needed(case),
-        empty=case.token.empty,
-        decimals=2,
+        description=f"Coverage x {within(of_draft.title)} + share of steps without a draft: the tokens per step at "
+        "which the load breaks even.",
+        expr=coverage * of_draft + plain_share,
+        empty=of_draft.empty,
     )
 
 
@@ -113,7 +128,8 @@ def _expected(name: str, extreme: str, cost: Signal, bands: tuple[Band, ...]) ->
     )
 
 
-step_cost_low, step_cost_high = _end("low", "least", CHEAP), _end("high", "most", DEAR)
+step_cost_low = _step_cost("low", "least", break_even_low)
+step_cost_high = _step_cost("high", "most", break_even_high)
 _LOSES, _, _PAYS = SPEEDUP_BANDS
 expected_speedup_low = _expected(
     "low", "least", step_cost_high, (Band("unsure", None, Status.NEUTRAL, "may lose"), _PAYS)

@@ -19,7 +19,15 @@ from draftboard.signals.depth import (
     tokens_per_step_at,
 )
 from draftboard.signals.drafting import configured_k, of_one_k
-from draftboard.signals.economics import BREAK_EVEN, ESTIMATE, PLAIN_STEP, expected_speedup_high, needed, speedup_signal
+from draftboard.signals.economics import (
+    BREAK_EVEN,
+    ESTIMATE,
+    PLAIN_STEP,
+    expected_speedup_high,
+    speedup_signal,
+    step_cost_high,
+    step_cost_low,
+)
 from draftboard.signals.signal import NO_BANDS, Band, Better, Signal, Unit, good_under
 from draftboard.status import Status
 
@@ -64,6 +72,10 @@ speedup_at = speedup_signal(
 )
 
 
+_NOW = {CHEAP: step_cost_low, DEAR: step_cost_high}
+"""What a mean step costs at each end."""
+
+
 def _steps_at(case: Case) -> Expr:
     """Plain steps in the time of those that yield what a mean step now does, by k."""
     cost = draft_length_at.combined("*", case.token, EACH_MODEL).combined("+", case.base, EACH_MODEL)
@@ -72,7 +84,7 @@ def _steps_at(case: Case) -> Expr:
 
 def _gain_at(case: Case) -> Expr:
     """Of each k over K."""
-    return needed(case).per(_steps_at(case), ignoring("k", group="right"))
+    return _NOW[case].per(_steps_at(case), ignoring("k", group="right"))
 
 
 gain_at = _gain(
@@ -115,6 +127,14 @@ best_speedup = speedup_signal(
     expr=expected_speedup_high * gain_at.max("k"),
     record="vllm_spec_decode_best_speedup:ratio_rate{window}",
 )
+
+
+def _fastest(gain: Expr) -> Expr:
+    # Both sides from one record: another may be of another minute.
+    near = gain.combined(">=", gain.max("k") * (1 - Setting("thresholds.gain")), EACH_MODEL)
+    return (each_k & near).min("k").combined("<=", backed_depth)
+
+
 fastest_k = Signal(
     name="fastest_k",
     title="Fastest k",
@@ -124,13 +144,7 @@ fastest_k = Signal(
     action="If it is below K, try it as K.",
     note="Shown if enough drafts were accepted to that depth. Only lengths that are drafted can be judged.",
     unit=Unit.TOKENS,
-    expr=(
-        each_k
-        # Both sides from one record: another may be of another minute.
-        & gain_at.combined(">=", gain_at.max("k") * (1 - Setting("thresholds.gain")), EACH_MODEL)
-    )
-    .min("k")
-    .combined("<=", backed_depth),
+    expr=_fastest(gain_at),
     record="vllm_spec_decode_fastest_k:enum_rate{window}",
     empty="not enough drafts at that depth, or K differs",
     decimals=0,
@@ -145,6 +159,16 @@ best_k = replace(
     expr=fastest_k.combined("unless", no_k_pays),
     record="vllm_spec_decode_best_k:enum_rate{window}",
     empty=f"no k pays, {fastest_k.empty}",
+)
+best_k_low = replace(
+    best_k,
+    name="best_k_low",
+    title="Best k, at most costs",
+    question="How many tokens should be drafted at the highest costs?",
+    description="The smallest k whose gain at the highest costs is within thresholds.gain of the highest, where any k "
+    "pays at any of the costs.",
+    expr=_fastest(_gain_at(DEAR)).combined("unless", no_k_pays),
+    record=None,
 )
 what_if_speedup = speedup_signal(
     name="what_if_speedup",
@@ -173,10 +197,10 @@ def _shorter(name: str, extreme: str, expr: Expr, bands: tuple[Band, ...] = NO_B
         description=f"Highest expected speedup of any k up to K / the current one, at the {extreme} costs.",
         action="Above 1 + thresholds.gain at least, try the best k as K.",
         note=BURSTS,
-        expr=expr & _full,
+        expr=expr.without(METHOD, *BLOCKS),
         record=f"vllm_spec_decode_{name}:ratio_rate{{window}}",
         bands=bands,
-        empty=_CHANGES,
+        empty="K differs, or a block is drafted",
     )
 
 
@@ -192,7 +216,7 @@ def _longer(name: str, extreme: str, case: Case, bands: tuple[Band, ...] = NO_BA
         f"{extreme}: extrapolated.",
         action="Above 1 + thresholds.gain at least, try a longer K.",
         note="A longer draft gains least at the highest costs.",
-        expr=needed(case).per(steps) & _full,
+        expr=_NOW[case].per(steps) & _full,
         record=f"vllm_spec_decode_{name}:ratio_rate{{window}}",
         bands=bands,
         empty=_CHANGES,

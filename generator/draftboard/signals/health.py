@@ -24,7 +24,7 @@ from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.signal import Better, Code, Signal, Unit, within
 from draftboard.signals.states import STATES, state
 from draftboard.signals.traffic import BOTH_LEVELS
-from draftboard.signals.verdicts import REFUTED, VERDICT, unclear, verdict, verdict_is
+from draftboard.signals.verdicts import REFUTED, VERDICT, even, unclear, verdict, verdict_is
 from draftboard.status import Status
 
 _AN_ENGINE, _A_MODEL = AtLevel(Level.ENGINE), Not(AtLevel(Level.ENGINE))
@@ -80,9 +80,7 @@ HEALTH = Decision(
             comparison.length_to_others < Setting("thresholds.outlier"),
             possible=_AN_ENGINE,
         ),
-        "about even": Choice(
-            Code(13, "about even", Status.WARN), verdict_is("even", "even", "sooner"), possible=_A_MODEL
-        ),
+        "about even": Choice(Code(13, "about even", Status.WARN), even, possible=_A_MODEL),
         "unclear": Choice(
             Code(14, "unclear", Status.ODD),
             VERDICT.any_of(verdict, "contradiction", "empty", "unknown", *REFUTED),

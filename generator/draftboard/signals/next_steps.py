@@ -49,6 +49,7 @@ _BRIEFLY = {
     "workload": "what changed?",
     "unfit": "change drafter",
     "drafter": "check drafter",
+    "even": "measure at peak",
     "measure": "run a baseline",
 }
 """Advice whose words are longer than a cell of a table on a phone, or no step."""

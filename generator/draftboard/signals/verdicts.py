@@ -185,6 +185,8 @@ verdict = Signal(
 
 loses = VERDICT.any_of(verdict, *(f"loses, {basis}" for basis in _EXPECTATIONS))
 """Where it is expected, at all costs, that speculation costs more than it saves, and users' own times do not tell."""
+refuted = VERDICT.any_of(verdict, *REFUTED)
+"""Where numbers disprove a measurement, so that there is no verdict."""
 unclear = VERDICT.any_of(verdict, f"{UNCLEAR.name}, {ASSUMED}", "unknown load")
 """Where it depends on costs that nobody measured whether speculation pays."""
 
@@ -193,3 +195,7 @@ def verdict_is(band: str, measured: str, *further: str) -> Expr:
     """Where the verdict is this band of the expected speedup, or that one of the measured, or one of these rows."""
     rows = (f"{measured}, {MEASURED}", *further, *(f"{band}, {basis}" for basis in _EXPECTATIONS))
     return VERDICT.any_of(verdict, *(row for row in rows if row in VERDICT.choices))
+
+
+even = verdict_is("even", "even", "sooner")
+"""Where speculation gains about nothing."""
