@@ -1,12 +1,10 @@
 """What to change: the first change that the numbers suggest."""
 
-from draftboard.evidence import BLOCKS
 from draftboard.expr.nodes import Before, Evaluator, If, InWindow, OverTime, Ref, first_of
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.signals import economics, gains, users
 from draftboard.signals.acceptance import acceptance, draft_length
-from draftboard.signals.baseline import METHOD
 from draftboard.signals.comparison import BEFORE, acceptance_change
 from draftboard.signals.costs import KEEPS_A_PAST, step_cost
 from draftboard.signals.decision import Choice, Decision
@@ -70,7 +68,7 @@ ADVICE = Decision(
             Code(2, "try a shorter K", Status.WARN),
             # What is lost at every k by counters of this K may be a gain at a shorter one: try that first, where it
             # would shorten most drafts.
-            first_of(gains.too_long, (gains.no_k_pays & (gains.fastest_k < draft_length)).without(METHOD, *BLOCKS)),
+            first_of(gains.too_long, gains.no_k_pays & (gains.fastest_k < draft_length) & gains.shorter_gain),
             "{fastest_k.title} is {fastest_k}, {shorter_gain} to {shorter_gain_high} times as fast as now; any k "
             "reaches {best_speedup} times plain decoding at most",
         ),

@@ -180,8 +180,10 @@ what_if_speedup = speedup_signal(
     expr=_speedup_at(draft_length_at * _what_if_cost + _what_if_inflation),
     by=("k",),
 )
-_full = (draft_length >= Setting("thresholds.full_drafts") * configured_k).without(METHOD, *BLOCKS)
-"""Drafts that mostly have K tokens, of which another number could be drafted.
+_takes_another = draft_length.without(METHOD, *BLOCKS)
+"""Drafts of which another number of tokens could be drafted."""
+_full = _takes_another >= Setting("thresholds.full_drafts") * configured_k
+"""Those that mostly have K tokens.
 
 Of shorter ones the last position says little, and K is but their limit.
 """
@@ -197,7 +199,7 @@ def _shorter(name: str, extreme: str, expr: Expr, bands: tuple[Band, ...] = NO_B
         description=f"Highest expected speedup of any k up to K / the current one, at the {extreme} costs.",
         action="Above 1 + thresholds.gain at least, try the best k as K.",
         note=BURSTS,
-        expr=expr.without(METHOD, *BLOCKS),
+        expr=expr & _takes_another,
         record=f"vllm_spec_decode_{name}:ratio_rate{{window}}",
         bands=bands,
         empty="K differs, or a block is drafted",
