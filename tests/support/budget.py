@@ -20,6 +20,7 @@ TABLE = Path(__file__).parent.parent.parent / "generator/draftboard/rules/cost-b
 """
 _MORE = {"rules": 1.02, "pages": 1.25}
 """How much more one may read than the table says: a panel more is no regression."""
+_CHOOSING = promql_parser.MatchOp.Equal, promql_parser.MatchOp.Re
 _LITTLE = 200
 """Samples that any may read: a counter of ten engines over five minutes."""
 
@@ -76,11 +77,17 @@ def is_record(name: str) -> bool:
     return name.count(":") == 2
 
 
+def _selected(node: Any) -> str:
+    """Name of as many series as are read: of a histogram one bucket where its bound is given, as its counts are."""
+    of_one = any(one.name == "le" and one.op in _CHOOSING for one in node.matchers.matchers)
+    return str(node.name).replace("_bucket", "_count") if of_one else str(node.name)
+
+
 def _samples(node: Any, held: Mapping[str, float], settings: Settings, points: int = 1) -> float:
     """Of an expression at so many points; what is pinned to the end of the range is read once for all of them."""
     match node:
         case promql_parser.VectorSelector():
-            return held.get(str(node.name), 0.0) * (1 if node.at else points)
+            return held.get(_selected(node), 0.0) * (1 if node.at else points)
         case promql_parser.MatrixSelector():
             selector, name = node.vector_selector, str(node.vector_selector.name)
             pace = settings.rules.evaluation_interval if is_record(name) else settings.rules.scrape_interval

@@ -275,11 +275,13 @@ def _(node: nodes.Rescoped, scope: Scope) -> str:
 @to_promql.register
 def _(node: nodes.OverTime, scope: Scope) -> str:
     settings = scope.settings
-    span, past = span_text(node.span, settings), scope.ago(node.offset)
-    record = record_selector(node.argument, past, span) if isinstance(node.argument, Recorded) else None
+    span, pace = span_text(node.span, settings), span_text(node.pace, settings)
+    window = span if node.pace is EVALUATION else f"{span}:{pace}"
+    past = scope.ago(node.offset)
+    record = record_selector(node.argument, past, window) if isinstance(node.argument, Recorded) else None
     if record is None:
         offset = span_text(node.offset, settings)
-        record = promql.subquery(to_promql(node.argument, scope), span, span_text(node.pace, settings), offset)
+        record = promql.subquery(to_promql(node.argument, scope), span, pace, offset)
     share = [to_promql(node.share, scope)] if node.share else []
     return promql.call(node.function, *share, record)
 

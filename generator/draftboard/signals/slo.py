@@ -15,19 +15,46 @@ from draftboard.signals.slo_events import bad_events, budget, events, slo_signal
 from draftboard.status import Status
 
 _WINDOW = Setting("slo.window")
-_DAY = 86_400  # Seconds.
+_HOUR, _DAY = Duration(3600), Duration(86_400)
 _IDLE = "no request in the window"
 _SLACK = 0.01  # Sums of rates are not exact: as many bad events as the setting are enough.
 
 
-def _summed(signal: Signal, span: Span) -> Expr:
-    """A rate over a longer span: from its record, whose cost does not grow with engines; else from raw series."""
-    return If(Evaluator.RAW_PANEL, Over(signal, span), OverTime("sum_over_time", signal, span))
+def _in_hour(counted: Signal, which: str) -> Signal:
+    return replace(
+        counted,
+        name=f"{counted.name}_in_hour",
+        title=f"{counted.title}, in an hour",
+        question=counted.question.replace("?", " in an hour?"),
+        description=f"Requests that {which}, within the last hour.",
+        unit=Unit.REQUESTS,
+        expr=OverTime("sum_over_time", counted, _HOUR) * EVALUATION,
+        record=(counted.record or "").replace("rate{window}", "increase1h"),
+    )
+
+
+IN_HOUR = {events: _in_hour(events, "an SLO covers"), bad_events: _in_hour(bad_events, "missed an SLO")}
+
+
+def _within(counted: Signal, span: Span) -> Expr:
+    """How many within a span: from records, whose cost does not grow with engines; else from raw series."""
+    seconds = span.seconds if isinstance(span, Duration) else span
+    return If(Evaluator.RAW_PANEL, Over(counted, span) * seconds, _recorded(counted, span))
+
+
+def _recorded(counted: Signal, span: Span) -> Expr:
+    """Of days the sum of their whole hours, once there is one."""
+    in_hour = IN_HOUR[counted]
+    if span == _HOUR:
+        return in_hour
+    if isinstance(span, Duration) and span < _DAY:
+        return OverTime("sum_over_time", counted, span) * EVALUATION
+    return OverTime("sum_over_time", in_hour, span, pace=_HOUR) | in_hour
 
 
 def _missed(span: Span) -> Expr:
     """Ratio of sums, so that a busy hour counts for more than a quiet one."""
-    return _summed(bad_events, span) / _summed(events, span)
+    return _within(bad_events, span) / _within(events, span)
 
 
 def _error_ratio(span: Duration) -> Signal:
@@ -40,7 +67,7 @@ def _error_ratio(span: Duration) -> Signal:
         better=Better.LOWER,
         expr=_missed(span),
         record=f"vllm_sli_error:ratio_rate{span}",
-        daily=span.seconds >= _DAY,
+        daily=all(span not in {pace.long, pace.short} for pace in FAST),
         empty=_IDLE,
         decimals=2,
     )
@@ -70,12 +97,7 @@ def _factor(pace: Pace) -> Setting:
 
 def _enough_bad_events(span: Duration) -> Expr:
     """Whether as many requests as the settings say missed the SLO: a sum of rates, each of which held for a while."""
-    counted = If(
-        Evaluator.RAW_PANEL,
-        Over(bad_events, span) * span.seconds,
-        OverTime("sum_over_time", bad_events, span) * EVALUATION,
-    )
-    return counted > Setting("slo.least_bad_events") - _SLACK
+    return _within(bad_events, span) > Setting("slo.least_bad_events") - _SLACK
 
 
 def _burns_at(pace: Pace) -> Expr:

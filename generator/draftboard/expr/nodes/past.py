@@ -42,7 +42,7 @@ _NOW = Duration(0)
 
 @dataclass(frozen=True)
 class OverTime(Expr):
-    """A function of an expression's own past: over its record, or over a subquery at the rules' pace."""
+    """A function of an expression's own past: over its record, or over a subquery at the rules' or another pace."""
 
     function: str
     argument: Expr
