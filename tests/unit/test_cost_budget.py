@@ -52,4 +52,4 @@ def test_without_plugin_and_lens_their_rules_store_nothing_and_read_next_to_noth
     rules = found["rules"][engines]
     theirs = {name for name in rules if "draftboard_spec" in name or name == "SpecDecodeClassLoses"}
     assert len(theirs) > 10
-    assert sum(rules[name] for name in theirs) < 0.001 * sum(rules.values())
+    assert sum(rules[name] for name in theirs) < 30 * int(engines), "a window of one and a half series an engine"
