@@ -38,6 +38,8 @@ repeat_critical = "2m"
 for = "10s"
 """
 LONG = 15 * 60
+AWAY = 20 * 60
+PROMETHEUS_TELLS_AN_END = 15 * 60
 SERVICES = ("prometheus", "alertmanager")
 
 
@@ -68,8 +70,8 @@ def drill(demo: Checkout, *options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd="/", env=environment, text=True, stdout=output, stderr=output)
 
 
-def outcome(drilled: subprocess.Popen[str]) -> dict[str, Any]:
-    out, err = drilled.communicate(timeout=LONG)
+def outcome(drilled: subprocess.Popen[str], seconds: float = LONG) -> dict[str, Any]:
+    out, err = drilled.communicate(timeout=seconds)
     assert out, err
     found: dict[str, Any] = json.loads(out)
     for one in found["moments"]:
@@ -135,6 +137,30 @@ def test_an_outage_is_told_that_begins_while_alertmanager_is_killed_and_all_else
     assert "Another" in {one.name for one in receiver.arrivals}
     assert footprint(demo) == before
     assert silences(demo) == ["a drill kills Alertmanager"]
+
+
+def test_an_outage_is_told_after_twenty_minutes_without_alertmanager_in_which_the_one_before_ended(
+    demo: Checkout, webhook: tuple[Receiver, str]
+) -> None:
+    """Prometheus tells an end for 15 minutes: it is lost for good, not late."""
+    receiver, _ = webhook
+    until_calm(demo)
+    before, began = footprint(demo), time.time()
+    found = outcome(drill(demo, "--away", "20m"), 2 * LONG + AWAY)
+    at = {one["what"]: one["after_seconds"] for one in found["moments"]}
+    killed, back = at["alertmanager is killed"], at["alertmanager is started again"]
+    assert back - killed >= AWAY
+    assert (
+        killed <= at["outage 1 ends"] < at["outage 2 begins: the server answers 503"] < back - PROMETHEUS_TELLS_AN_END
+    )
+    for channel in CHANNELS:
+        of_channel = [one for one in found["moments"] if one["who"] == f"critical {channel}"]
+        assert not [one for one in of_channel if killed < one["after_seconds"] < back]
+        (first, *_) = (one for one in of_channel if one["after_seconds"] > back)
+        assert first["what"].startswith("firing: ")
+        assert first["after_seconds"] < at["outage 2 ends"]
+    assert of_drill(receiver, began) == []
+    assert footprint(demo) == before
 
 
 def test_a_page_holds_while_prometheus_is_killed_and_reaches_the_real_receivers_where_asked(
