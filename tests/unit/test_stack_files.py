@@ -141,5 +141,6 @@ def test_each_promise_of_security_names_a_test_that_exists() -> None:
     assert len(named) > 10
     assert [path for path in named if not (ROOT / path).exists()] == []
     files = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
-    in_model = re.findall(r"`(test_\w+)`", (ROOT / "docs/contribute/threats.md").read_text())
-    assert [name for name in in_model if f"{name}.py" not in files] == []
+    model = (ROOT / "docs/contribute/threats.md").read_text()
+    assert [name for name in re.findall(r"`(test_\w+)`", model) if f"{name}.py" not in files] == []
+    assert [path for path in re.findall(r"`(tests/[\w/.]+)`", model) if not (ROOT / path).exists()] == []

@@ -20,6 +20,7 @@ from draftboard.signals.signal import NOTHING, Code
 from draftboard.top import Look, looking
 from draftboard.top.app import Top
 from support.command_line import run
+from support.hostile import CORPUS, is_seen
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -131,9 +132,10 @@ def test_the_engines_of_servers_are_judged_when_their_numbers_are_asked_for(monk
 
 
 def test_hostile_names_are_words() -> None:
-    ((name, *_),), _, _ = shown(lambda: a_look("[red]x[/red]\x1b[2J\n# y"))
-    assert "[red]x[/red]" in name
-    assert "\x1b" not in name
+    cells, _, screen = shown(lambda: a_look(*CORPUS.values()))
+    assert len(cells) == len(CORPUS)
+    assert [name for name, *_ in cells if not all(is_seen(one) for one in name.replace("\n", ""))] == []
+    assert "\x1b" not in screen
 
 
 def test_three_hundred_models_are_rows_and_the_last_one_can_be_reached() -> None:
