@@ -137,6 +137,22 @@ def test_the_configuration_is_put_back_byte_for_byte_however_the_drill_ends(
     assert container.done == ["amtool", "reload", "reload"]
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{", "route: {}", "receivers: 1\nroute: {}", "route: 1\nreceivers: []"])
+def test_a_configuration_that_is_none_is_one_line_and_stays(text: str, folder: Path) -> None:
+    path, container = folder / "alertmanager.yml", recorded(folder)
+    path.write_text(text)
+    with (
+        pytest.raises(DraftboardError, match=r"alertmanager\.yml: not a configuration of Alertmanager: build it again"),
+        rerouted(container, MATCHER, URL, real=False),
+    ):
+        pass
+    assert ([one.name for one in folder.iterdir()], path.read_text(), container.done) == (
+        ["alertmanager.yml"],
+        text,
+        [],
+    )
+
+
 def test_a_drill_puts_back_what_one_that_was_killed_has_left(folder: Path) -> None:
     path = folder / "alertmanager.yml"
     before = path.read_bytes()

@@ -92,7 +92,11 @@ def rerouted(alertmanager: Container, matcher: str, url: str, *, real: bool) -> 
         kept.truncate(0)
         kept.write(before)
         kept.flush()
-        changed = with_stand_ins(yaml.safe_load(before), matcher, url, real=real)
+        try:
+            changed = with_stand_ins(yaml.safe_load(before), matcher, url, real=real)
+        except (yaml.YAMLError, LookupError, TypeError, AttributeError):
+            backup.unlink()
+            raise DraftboardError(f"{path}: not a configuration of Alertmanager: build it again") from None
         try:
             path.write_text(yaml.safe_dump(changed, sort_keys=False))
             alertmanager.run("amtool", "check-config", "/etc/alertmanager/alertmanager.yml")
