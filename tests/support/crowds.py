@@ -16,7 +16,8 @@ _ACROSS = {
     "namespace": _ABOUT_ALL | {"alert-DraftboardSamplesStopped", "alert-VLLMModelGone", "records-gone"},
     # All jobs serve a model, and any may have its baseline; a target's job may say that it is a server.
     "job": _ABOUT_ALL
-    | {"alert-DraftboardSamplesStopped", "alert-VLLMModelGone", "alert-VLLMReplicasMissing", "alert-VLLMTargetDown"}
+    | {"alert-DraftboardSamplesStopped", "alert-VLLMModelDown", "alert-VLLMModelGone", "alert-VLLMReplicasMissing"}
+    | {"alert-VLLMTargetDown"}
     | {"alert-DraftboardModelUnwatched", "alert-VLLMSpeculationSlowsUsers", "alert-VLLMUsersUnserved"}
     | {"records-gone", "records-outage"},
 }
