@@ -111,7 +111,7 @@ def test_lengths_that_are_not_alike_are_named(row: str, what: str) -> None:
     }
     found = model_report(case(tally(PAYS, drafts=1000), None, "eagle3", DEFAULTS, further), "m", "eagle3").verdict
     assert found.withheld == f"variants not alike: {what}s"
-    assert found.reasons == (f"The variants are not alike: {what}s of 12 against 1,027 tokens",)
+    assert found.reasons[0].startswith(f"The variants are not alike: {what}s of 12 against 1,027 tokens")
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,15 @@ from draftboard.expr.nodes import (
     first_of,
     on,
     over_level,
+    rate,
 )
 from draftboard.quantity import Setting
 from draftboard.signals.baseline import METHOD, of_speculating
-from draftboard.signals.capacity import answer_length, prompt_length
+from draftboard.signals.capacity import answer_length, prompt_length, prompt_tokens
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.latency import end_to_end
 from draftboard.signals.signal import Code, Signal, Unit
-from draftboard.signals.traffic import first_tokens
+from draftboard.signals.traffic import first_tokens, generation_tokens
 from draftboard.status import Status
 
 _BASELINE = Match(METHOD, "=", Setting("methods.baseline"))
@@ -67,6 +68,11 @@ alike_load = _alike("avg_over_time", serving.REQUESTS_RUNNING) | _alike("rate", 
 _first_tokens = total_of_baseline(latency.TIME_TO_FIRST_TOKEN.count)
 
 
+def _of_each_variant(of_baseline: Expr) -> Expr:
+    """A figure of a model's baseline, for each of the variants beside it."""
+    return constant(0, of_speculating(first_tokens)).combined("+", of_baseline, on(*MODEL, group="left"))
+
+
 def _baseline(name: str, of: Signal, tokens: Metric) -> Signal:
     return Signal(
         name=f"baseline_{name}",
@@ -75,9 +81,7 @@ def _baseline(name: str, of: Signal, tokens: Metric) -> Signal:
         description=f"{of.description[:-1]}, of the model's servers without speculation.",
         action="Where it is far from the variant's, send both the same kind of requests.",
         unit=Unit.TOKENS,
-        expr=constant(0, of_speculating(first_tokens)).combined(
-            "+", total_of_baseline(tokens) / _first_tokens, on(*MODEL, group="left")
-        ),
+        expr=_of_each_variant(total_of_baseline(tokens) / _first_tokens),
         empty=of.empty,
         decimals=0,
     )
@@ -87,7 +91,7 @@ baseline_prompt_length = _baseline("prompt_length", prompt_length, serving.PROMP
 baseline_answer_length = _baseline("answer_length", answer_length, serving.GENERATION_TOKENS)
 
 
-def _far(own: Signal, baseline: Signal) -> Expr:
+def _far(own: Expr, baseline: Expr) -> Expr:
     """Lengths apart by more than the tolerance and chance.
 
     Lengths of requests scatter about as much as they are long: the logarithm of a ratio of means of n and m of them has
@@ -99,12 +103,20 @@ def _far(own: Signal, baseline: Signal) -> Expr:
     return Function("exp", distance - 2 * Function("sqrt", variance)) > 1 / _LEAST
 
 
+_computed = (prompt_tokens + generation_tokens - rate(serving.PREFIX_CACHE_HITS)) / first_tokens
+_computed_of_baseline = (
+    total_of_baseline(serving.PROMPT_TOKENS)
+    + total_of_baseline(serving.GENERATION_TOKENS)
+    - total_of_baseline(serving.PREFIX_CACHE_HITS)
+) / _first_tokens
+_cached = _far(_computed, _of_each_variant(_computed_of_baseline))
+"""Where one side's prefix cache saves so much that its steps wait less for prefills, at equal lengths."""
 _prompts, _answers = _far(prompt_length, baseline_prompt_length), _far(answer_length, baseline_answer_length)
-unlike = first_of(_prompts, _answers)
+unlike = first_of(_prompts, _answers, _cached)
 """Where other requests than the baseline's make a difference that speculation does not."""
 OBJECTION = Decision(
     {
-        "prompts": Choice(Code(1, "prompts are not alike", Status.ODD), _prompts),
+        "prompts": Choice(Code(1, "prompts are not alike", Status.ODD), first_of(_prompts, _cached)),
         "answers": Choice(Code(2, "answers are not alike", Status.ODD), _answers),
         "no sooner": Choice(
             Code(3, "answers come no sooner", Status.WARN),
@@ -121,8 +133,8 @@ objection = Signal(
     title="Objection to the measured speedup",
     short="Objection",
     question="What speaks against the comparison with the baseline?",
-    description="Prompts or answers whose mean lengths are apart by more than thresholds.load and chance, or whole "
-    "answers that come no sooner than the baseline's.",
+    description="Prompts or answers whose mean lengths are apart by more than thresholds.load and chance, prompts of "
+    "which one side has far more cached, or whole answers that come no sooner than the baseline's.",
     action="Send both the same kind of requests, as a router at random does.",
     note="Only at like load. Where lengths are not alike, no speedup is measured.",
     unit=Unit.CODE,

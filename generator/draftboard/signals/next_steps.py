@@ -92,7 +92,7 @@ next_gain = Signal(
     title="Gain of the K to try",
     question="What would another K gain?",
     description="Expected speedup at the K to try over that of now, less 1, where another K is advised.",
-    action="Try another K on one server; where the speedup stays below 1, turn speculation off.",
+    action="Try another K on one server; where users still wait longer, turn speculation off.",
     note="At least, whatever a step costs. Of a shorter K a lower bound, of a longer one extrapolated. The labels k "
     "and next_k are the K of now and the K to try.",
     unit=Unit.RATIO,

@@ -166,7 +166,7 @@ _gpus = If(
 _saved = ((users.measured_speedup - 1) * _drafting * _gpus) & capacity.saturated
 _PRICED = IsSet("cost.price_per_gpu_hour")
 _FORMULA = "(Measured speedup - 1) x engines that draft x GPUs of an engine"
-_ACTION = "Where it is negative, draft less or turn it off."
+_ACTION = "Where it is negative, follow the advice."
 _NOTE = (
     "GPUs that plain decoding would need in addition for equal tokens per second. Only while requests wait, so that "
     "servers do what they can: at an idle batch sooner tokens save nothing. Only from a measured speedup."

@@ -61,7 +61,7 @@ measured_speedup = Signal(
     question="Do users get their tokens sooner than without speculation?",
     description="Mean time per output token of the model's baseline servers / that of this variant at similar load: "
     "a measurement.",
-    action="Below 1 users wait longer: draft less under load, or turn it off.",
+    action="Where users wait longer, draft less under load, or turn it off.",
     note="Unlike the expected speedup. Shown if a target of the same model is labelled as baseline, "
     "serves enough, gets prompts and answers of similar length, and has a similar load per engine: as many requests in "
     "the batch, or as many finished per second.",

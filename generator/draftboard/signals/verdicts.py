@@ -81,7 +81,8 @@ def _refuted(code: int, says: str, when: Expr, reason: str) -> Choice:
 
 _REFUTED = {
     "unlike prompts": _refuted(
-        *(17, "variants not alike: prompts", OBJECTION.any_of(objection, "prompts")), _NOT_ALIKE.format(what="prompt")
+        *(17, "variants not alike: prompts", OBJECTION.any_of(objection, "prompts")),
+        _NOT_ALIKE.format(what="prompt") + ", or one finds far more of them in its prefix cache",
     ),
     "unlike answers": _refuted(
         *(18, "variants not alike: answers", OBJECTION.any_of(objection, "answers")), _NOT_ALIKE.format(what="answer")
