@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -44,24 +45,34 @@ def drill_settings() -> Settings:
     return load(ROOT / "deploy/demo/drill.toml")
 
 
-@pytest.fixture
-def stack(drill_settings: Settings, programs: Programs, tmp_path: Path) -> Iterator[tuple[Wiring, Receiver]]:
-    """Alertmanager and Prometheus run; a server that returns counts as down for ten seconds longer.
-
-    The model of a server that is down is down, too: its alert waits longer than any test here takes.
-    """
-    quick = drill_settings.alerts | {
-        "VLLMTargetDown": Overlay.model_validate({"for": "2s", "keep_firing_for": "10s"}),
-        "VLLMModelDown": Overlay.model_validate({"for": "1h"}),
-    }
-    notify = drill_settings.stack.notify.model_copy(update={"heartbeat": True, "heartbeat_interval": Duration(3)})
-    settings = drill_settings.model_copy(
-        update={"alerts": quick, "stack": drill_settings.stack.model_copy(update={"notify": notify})}
-    )
-    with receiving() as (receiver, webhook), wired(settings, programs, tmp_path, webhook) as wiring:
+@contextmanager
+def running(
+    settings: Settings, programs: Programs, folder: Path, **alerts: Overlay
+) -> Iterator[tuple[Wiring, Receiver]]:
+    """Alertmanager and Prometheus with other times of alerts, and a watchdog that beats every three seconds."""
+    notify = settings.stack.notify.model_copy(update={"heartbeat": True, "heartbeat_interval": Duration(3)})
+    changed = {"alerts": settings.alerts | alerts, "stack": settings.stack.model_copy(update={"notify": notify})}
+    with (
+        receiving() as (receiver, webhook),
+        wired(settings.model_copy(update=changed), programs, folder, webhook) as wiring,
+    ):
         wiring.start_alertmanager()
         wiring.start_prometheus()
         yield wiring, receiver
+
+
+@pytest.fixture
+def stack(drill_settings: Settings, programs: Programs, tmp_path: Path) -> Iterator[tuple[Wiring, Receiver]]:
+    """A server that returns counts as down for ten seconds longer.
+
+    The model of a server that is down is down, too: its alert waits longer than any test here takes.
+    """
+    quick = {
+        "VLLMTargetDown": Overlay.model_validate({"for": "2s", "keep_firing_for": "10s"}),
+        "VLLMModelDown": Overlay.model_validate({"for": "1h"}),
+    }
+    with running(drill_settings, programs, tmp_path, **quick) as found:
+        yield found
 
 
 def kill(wiring: Wiring, name: str) -> None:
@@ -136,6 +147,28 @@ def test_a_server_that_is_down_is_told_and_so_is_its_return(stack: tuple[Wiring,
     assert receiver.wait_for(of("VLLMTargetDown", "resolved"), PATIENCE)
     assert told(receiver, "firing") == ["VLLMTargetDown"]
     assert told(receiver, "resolved") == ["VLLMTargetDown"]
+
+
+@pytest.mark.long
+def test_no_end_is_told_between_the_page_on_a_dead_model_and_that_on_its_targets_which_left(
+    drill_settings: Settings, programs: Programs, tmp_path: Path
+) -> None:
+    quick = {
+        "VLLMModelDown": Overlay.model_validate({"for": "2s"}),
+        "VLLMModelGone": Overlay.model_validate({"for": "20s"}),
+    }
+    with running(drill_settings, programs, tmp_path, **quick) as (wiring, receiver):
+        model = scenario(tmp_path, "leaves")
+        (place,) = wiring.start_simulator(model, speed=SPEED)
+        until(answering(wiring, 1), "the server answers")
+        kill(wiring, "simulator")
+        assert receiver.wait_for(of("VLLMModelDown", "firing"), PATIENCE)
+        wiring.watch("simulator", [])
+        assert receiver.wait_for(of("VLLMModelGone", "firing"), PATIENCE)
+        hear_two_more_beats(receiver)
+        assert told(receiver, "resolved") == []
+        wiring.start_simulator(model, speed=SPEED, port=int(place.rpartition(":")[2]))
+        assert receiver.wait_for(of("VLLMModelGone", "resolved"), PATIENCE)
 
 
 @pytest.mark.long
