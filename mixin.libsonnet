@@ -150,6 +150,7 @@ local inJson(text) =
     '(1.25 * thresholds.queue_wait)': number((1.25 * thresholds.queue_wait)),
     '(1.25 * thresholds.slow_steps)': number((1.25 * thresholds.slow_steps)),
     '(1.25 * thresholds.tail)': number((1.25 * thresholds.tail)),
+    '(rules.window * 2)': number((rules.window * 2)),
     '(thresholds.errors / 2)': number((thresholds.errors / 2)),
     '-thresholds.anomaly': number(-thresholds.anomaly),
     '-thresholds.usual': number(-thresholds.usual),

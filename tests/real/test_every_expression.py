@@ -32,13 +32,13 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys(
         (
             f"{title} no_target"
-            for title in ("Needs somebody first", "Models by health", "Health", "Best variant by measured speedup")
+            for title in ("To do first", "Models by health", "Health", "Best variant by measured speedup")
         ),
         "the run has a target",
     ),
     "service:vllm_slo_refused:rate5m": "no request fails outside the engines",
     **dict.fromkeys(
-        ("Needs somebody first gain", "model:vllm_spec_decode_next_gain:ratio_rate5m"),
+        ("To do first gain", "To do first faster_since", "model:vllm_spec_decode_next_gain:ratio_rate5m"),
         "drafts of the run are often shorter than K",
     ),
     **dict.fromkeys(("Firing alerts alert_age", "annotation Firing alerts", "Alerts by severity"), NOT_LOADED),

@@ -66,7 +66,7 @@ async def _settle(app: Top, pilot: Pilot[Any]) -> None:
 def test_a_row_has_the_verdict_the_positions_and_who_waits() -> None:
     ((name, health, verdict, positions, *_),), line, _ = shown(a_look)
     assert "ngram" in name
-    assert " ".join(health.split()) == "gain unknown"
+    assert " ".join(health.split()) == "not measured"
     assert "0.83 to 1.81 times" in " ".join(verdict.split())
     assert len(positions) == 4
     assert line.startswith("1 model")

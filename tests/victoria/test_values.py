@@ -39,7 +39,7 @@ UNLIKE = {
 }
 UNLIKE_PANELS = dict.fromkeys(
     (
-        "draftboard-overview: Needs somebody first gain",
+        "draftboard-overview: To do first gain",
         "draftboard-overview: Models, worst first next_step",
         "draftboard-overview: Models, worst first speedup",
         "draftboard-overview: Speedup, measured or at least expected speedup",

@@ -30,14 +30,14 @@ _DRAFTS = "drafts"  # Label that holds method and variant.
 # In pixels: a letter of Grafana's font, the space beside a text, and these of a head, where a capital takes more.
 _LETTER, _SPACE, _HEAD_LETTER, _CAPITAL, _HEAD_SPACE = 6.7, 20, 6.4, 3.0, 22
 _ARROW = 12  # Of sorting: people sort by labels.
-_K, _NUMBER, _AGE, _LABEL = 5, 7, 9, 11  # Letters of a K, a number with its unit, an age (59.0 mins), a label.
+_K, _NUMBER, _AGE, _LABEL = 3, 7, 9, 11  # Letters of a K, a number with its unit, an age (59.0 mins), a label.
 # Of labels with longer or shorter values, or with longer heads.
 _LETTERS_OF = {"slo": 21, "instance": 18, "engine": 4, "kv_cache_max_concurrency": 28, _DRAFTS: 11}
 _LETTERS_OF |= {"dimension": 24, "class": 24}
 _MODEL = 120
-NARROW = 84
+NARROW = 90
 """Least width of a name, where several columns of words fit a phone."""
-_NARROW_STATE, _NARROW_TEXT = 72, 112  # Of a word of eight letters; of a step such as "restart 3 of 6".
+_NARROW_STATE = 72  # Of a word of eight letters.
 
 
 def of_model(expr: str, scope: Scope) -> str:
@@ -195,7 +195,7 @@ def of_signal(
     if signal in TEXTS or (narrow and signal.codes):
         properties["custom_wrapText"] = True
     if narrow and signal.codes:
-        properties["custom_minWidth"] = _NARROW_TEXT if signal in TEXTS else _NARROW_STATE
+        properties["custom_minWidth"] = TEXTS[signal].narrow if signal in TEXTS else _NARROW_STATE
     else:
         properties["custom_width"] = _width(signal, head)
     return override("byName", head, custom_cellOptions=cell, **properties)

@@ -10,10 +10,13 @@ from draftboard.expr import promql
 from draftboard.expr.scope import Scope
 from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Signal, causes, economics, next_steps, overview, states, users
-from draftboard.signals.health import health
+from draftboard.signals.health import KNOWN_FROM, health, health_age, health_since
 from draftboard.signals.next_steps import next_gain
 
 _LOW, _HIGH, _STATE, _OF = "low", "high", "state", "of"
+LEAST, _AGE = "least", "age"
+_UNITS = ((60, "1", "min", 3600), (3600, "0.1", "h", 48 * 3600), (86400, "0.1", "d", None))
+"""Of ages: seconds, digits, name, and up to which age."""
 
 
 class Text(NamedTuple):
@@ -22,6 +25,8 @@ class Text(NamedTuple):
     label: str
     promql: Callable[[Scope], str]
     letters: int
+    narrow: int = 0
+    """Least width in pixels in a table of which the first columns fit a phone."""
 
 
 def _next_step(scope: Scope) -> str:
@@ -53,6 +58,27 @@ def _change(scope: Scope) -> str:
     urgent = f"ignoring ({', '.join((*next_gain.by, _NEXT))})"
     gains = promql.binary(gains, "unless", promql_of(next_steps.urgent, scope), urgent)
     return label_replace(gains, _NEXT, "K $1 -> $2: +$3 %", _NEXT, "(.*);(.*);(.*)")
+
+
+def _age(scope: Scope) -> str:
+    """With its unit; behind "at least" where it began before anything was known of it."""
+    age, parts = promql_of(health_age, scope), []
+    for seconds, digits, name, end in _UNITS:
+        shown = promql.call(
+            "round", promql.binary(promql.binary(age, "<", str(end)) if end else age, "/", str(seconds)), digits
+        )
+        parts.append(label_replace(_in_label(_AGE, shown), _AGE, f"$1 {name}", _AGE, "(.*)"))
+    words = promql.first_of(*parts, matching=f"ignoring ({_AGE})")
+    least = at_least(promql_of(health_since, scope), scope, "\N{GREATER-THAN OR EQUAL TO} ")
+    both = promql.binary(words, "*", least, f"ignoring ({_AGE}, {LEAST}) group_left ({LEAST})")
+    return label_join(both, _AGE, "", LEAST, _AGE)
+
+
+def at_least(since: str, scope: Scope, words: str) -> str:
+    """For each time a label with the words, or empty where that is the beginning."""
+    known = promql.call("scalar", promql_of(KNOWN_FROM, replace(scope, every_variant=True)))
+    said = label_replace(_in_label(LEAST, promql.binary(since, "<= bool", known)), LEAST, words, LEAST, "1")
+    return label_replace(said, LEAST, "", LEAST, "0")
 
 
 def _speedup(scope: Scope) -> str:
@@ -90,8 +116,9 @@ def _in_label(label: str, expr: str) -> str:
 _NEXT, _TIMES = "next", "times"
 (WHY,) = causes.health_cause.by
 TEXTS = {
-    next_steps.next_step: Text(_NEXT, _next_step, 21),
-    causes.health_cause: Text(WHY, partial(promql_of, causes.health_cause), 34),
+    health_age: Text(_AGE, _age, 8),
+    next_steps.next_step: Text(_NEXT, _next_step, 21, 136),
+    causes.health_cause: Text(WHY, partial(promql_of, causes.health_cause), 34, 100),
     overview.speedup: Text(_TIMES, _speedup, 12),
 }
 """Of records, which alone know them."""

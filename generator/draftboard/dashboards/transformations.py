@@ -11,7 +11,7 @@ def renamed(pattern: str, to: str) -> dict[str, Any]:
     return {"id": "renameByRegex", "options": {"regex": pattern, "renamePattern": to}}
 
 
-NAMES_WITH_BASIS = renamed(r"^(?:[^ ]*/)?(.*?)(?: +vllm)?( \([a-z ]+\))? *$", "$1$2")
+NAMES_WITH_BASIS = renamed(r"^(?:[^ ]*/)?(.*?)(?: +vllm)?( \([a-z0-9 ]+\))? *$", "$1$2")
 """Of models; what stands in parentheses behind the name stays."""
 SHORT_NAMES = renamed(f"^{SHORT_NAME[0]}$", SHORT_NAME[1])
 NAME_LAST = renamed(r"^(?:vllm )?(.*?) *(?:[^ ]*/)?([^ ]*)$", "$1 $2")

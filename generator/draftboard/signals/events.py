@@ -169,6 +169,8 @@ replacements = Signal(
 FIRING = Match("alertstate", "=", "firing")
 watchdog = Raw(around.ALERTS, matchers=(Match("alertname", "=", WATCHDOG), FIRING))
 """1 while alerts can fire at all."""
+rules_loaded = Aggregate("max", (), Raw(around.ALERTS_FOR_STATE, matchers=watchdog.matchers[:1]))
+"""Unix time at which the rules were loaded: when what was so before began, they do not know."""
 firing_alerts = Signal(
     name="firing_alerts",
     title="Firing alerts",

@@ -16,7 +16,7 @@ from draftboard.expr.nodes import (
     over_level,
 )
 from draftboard.expr.scope import Level
-from draftboard.quantity import EVALUATION, Setting
+from draftboard.quantity import EVALUATION, RATE_WINDOW, Setting
 from draftboard.signals import capacity, comparison, events, fleet, integrity, presence, requests, responses, stalls
 from draftboard.signals.absence import gone
 from draftboard.signals.baseline import METHOD
@@ -89,7 +89,7 @@ HEALTH = Decision(
         "silent": Choice(Code(15, "no vLLM metrics", Status.ODD), STATES.any_of(state, "silent")),
         "pays": Choice(Code(16, "pays", Status.GOOD), verdict_is("pays", "faster"), possible=_A_MODEL),
         "above": Choice(Code(17, "above break-even", Status.GOOD), fleet.pays_at_any_cost, possible=_AN_ENGINE),
-        "not measured": Choice(Code(22, "gain unknown", Status.QUIET), If(_A_MODEL, unclear, fleet.judged_margin)),
+        "not measured": Choice(Code(22, "not measured", Status.QUIET), If(_A_MODEL, unclear, fleet.judged_margin)),
         # Too few drafts are no reason to look for drafts. The verdict follows the state by an evaluation.
         "few drafts": Choice(
             Code(18, "few drafts", Status.QUIET),
@@ -112,8 +112,8 @@ health = Signal(
     action="Act on red and amber, from the top.",
     note=f"From the worst: {', '.join(code.says for code in HEALTH.codes)}. Servers down: some do not answer. Users "
     "wait: a new request queues longer than thresholds.queue_wait. Critical alert, warning: an alert fires whose cause "
-    "no other health names. Unclear: counters or measurements contradict each other, or are incomplete. Gain "
-    "unknown: nobody measured what a step costs, and by published costs it may pay or not.",
+    "no other health names. Unclear: counters or measurements contradict each other, or are incomplete. Not "
+    "measured: nobody measured what a step costs, and by published costs it may pay or not.",
     unit=Unit.CODE,
     expr=HEALTH.expr,
     record="vllm_health:enum_rate{window}",
@@ -146,6 +146,10 @@ unwell = Signal(
     codes=HEALTH.codes,
     empty="every engine was fine",
 )
+
+
+KNOWN_FROM = events.rules_loaded + RATE_WINDOW * 2
+"""Unix time: what is so since an earlier one may have begun earlier still, before rates were full."""
 
 
 def since(of: Signal, record: str) -> Signal:

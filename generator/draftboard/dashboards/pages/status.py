@@ -3,7 +3,7 @@
 from draftboard.dashboards.page import Page, row
 from draftboard.dashboards.panels import not_on_the_wall, tiles, wall
 from draftboard.dashboards.summary import summary
-from draftboard.signals import Edition, capacity, health, latency, next_steps, overview, requests
+from draftboard.signals import Edition, capacity, causes, health, latency, next_steps, overview, requests
 
 PAGE = Page(
     question="Is every model healthy? For a wall screen: open it with ?kiosk.",
@@ -15,9 +15,9 @@ PAGE = Page(
             *summary(8, 7, 6, large=True),
             tiles(overview.data_age.title, overview.data_age, width=3, large=True),
             *wall(
-                *(health.health, health.health_age, next_steps.next_step),
+                *(health.health, health.health_age, next_steps.next_step, causes.health_cause),
                 *(latency.per_token.mean, capacity.kv_cache_usage, requests.requests_waiting),
-                widths=(8, 3, 5, 3, 2, 3),
+                widths=(7, 2, 4, 5, 2, 2, 2),
                 height=20,
             ),
             not_on_the_wall(width=24),

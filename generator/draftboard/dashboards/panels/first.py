@@ -8,17 +8,19 @@ from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRAFANA, override, query
 from draftboard.dashboards.labels import label_replace
 from draftboard.dashboards.panels.panel import Built, Queries, kind
-from draftboard.dashboards.transformations import SHORT_NAMES
+from draftboard.dashboards.transformations import NAMES_WITH_BASIS
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
-from draftboard.signals import Edition, Level
+from draftboard.signals import Edition, Level, Signal
 from draftboard.signals.causes import health_cause
-from draftboard.signals.health import WELL, health, health_age
-from draftboard.signals.next_steps import ONLY_GAINS, next_gain, next_gain_age, next_step, rank, urgent
+from draftboard.signals.health import WELL, health, health_age, health_since
+from draftboard.signals.next_steps import ONLY_GAINS, advice_since, next_gain, next_gain_age, next_step, rank, urgent
 
-TITLE = "Needs somebody first"
+TITLE = "To do first"
 _SHARE = "share"
 """Label that says how many of a model's engines are down, where some are."""
+_ALIKE = "alike"
+"""Label that says how many models are as bad."""
 _TRY = "K {{k}} -> {{next_k}}, expected gain"
 _NUMBER: dict[str, Any] = {
     "mappings": fields.no_sample("transparent"),
@@ -33,10 +35,12 @@ def needs_first(context: Context, *, width: int) -> Built:
         return Built(None, needs_rules=(health.title, next_step.title))
     settings, lines = context.settings, _lines(context)
     look = fields.by_threshold(health, settings, fields.IN_STATES)
+    since = _NUMBER | {"unit": health_age.unit.grafana, "decimals": health_age.decimals}
     own = {
         "worst": {"links": _link(f"${{__field.labels.{leads.PAGE}}}", "What explains it?", context)},
         # An empty list would leave the panel's own mappings.
-        "since": _NUMBER | {"unit": health_age.unit.grafana, "decimals": health_age.decimals},
+        "since": since,
+        "faster_since": since,
         "next": {"mappings": fields.mappings(next_step, settings, fields.PLAIN)},
         "gain": _NUMBER
         | {"unit": next_gain.unit.grafana, "decimals": next_gain.decimals}
@@ -49,7 +53,8 @@ def needs_first(context: Context, *, width: int) -> Built:
             filter(context.exists, (health, health_age, health_cause, next_step, next_gain, next_gain_age, rank))
         ),
         title=TITLE,
-        description="The worst model, of equals the busiest: its health, for how long, why, and what to do first.",
+        description="The worst model, of equals the busiest: its health, for how long, why, and what to do first; else "
+        "the one of which another K gains most.",
         action="Click it for the page that explains it.",
         fields=look | {"noValue": watched.NO_ANSWER, "mappings": [*look["mappings"], watched.words()]},
         targets=[
@@ -59,7 +64,7 @@ def needs_first(context: Context, *, width: int) -> Built:
         options=GRAFANA["tiles"]["options"] | {"text": {"titleSize": 12, "valueSize": 22}},
         size=(width, 5),  # On a phone, too, three tiles are side by side.
         overrides=[override("byFrameRefID", ref, **properties) for ref, properties in own.items() if ref in lines],
-        transformations=[SHORT_NAMES],
+        transformations=[NAMES_WITH_BASIS],
     )
 
 
@@ -73,7 +78,6 @@ def _lines(context: Context) -> dict[str, tuple[str, str]]:
     on_model, ranks = f"on ({', '.join(scope.labels)})", promql_of(rank, scope)
     first = promql.call("bottomk", "1", promql.binary(ranks, "<", promql.number(WELL)))
     worst, best = (promql.binary(first, how, promql.number(ONLY_GAINS)) for how in ("<=", ">"))
-    gains = context.exists(next_gain)
     faster = label_replace(promql.constant("103", best), leads.PAGE, context.uids[leads.OF_K[0]], "", "")
 
     def of(which: str, expr: str) -> str:
@@ -86,25 +90,40 @@ def _lines(context: Context) -> dict[str, tuple[str, str]]:
             both, "or", label_replace(alone, label, otherwise, "", "") if otherwise else alone, f"ignoring ({label})"
         )
 
+    def since(began: Signal, age: str, named: str = "") -> tuple[str, str]:
+        """An age with "at least" in a label, where no more is known."""
+        least = texts.at_least(promql_of(began, scope), scope, " at least")
+        both = promql.binary(age, "*", least, f"{on_model} group_left ({texts.LEAST})")
+        return both, f"{named}for{{{{{texts.LEAST}}}}}"
+
+    healths = promql_of(health, scope)
     share = texts.partly_down(replace(scope, every_variant=True), _SHARE, "$1 down, ")
-    whose = of(worst, leads.with_page(promql_of(health, scope), scope.labels, context.uids))
-    age = beside(of(worst, promql_of(health_age, scope)), _SHARE, share)
+    whose = of(worst, leads.with_page(healths, scope.labels, context.uids))
+    whose = promql.binary(whose, "*", _alike(healths), f"on () group_left ({_ALIKE})")
+    for_long = beside(of(worst, promql_of(health_age, scope)), _SHARE, share)
     step = beside(of(worst, promql_of(next_step, scope)), texts.WHY, promql_of(health_cause, scope), "next step")
     more: dict[str, tuple[str, str]] = {}
-    if gains:
+    if context.exists(next_gain):
         whose = promql.first_of(whose, faster)
-        gain, since = promql_of(next_gain, scope), of(best, promql_of(next_gain_age, scope))
+        gain, age = promql_of(next_gain, scope), of(best, promql_of(next_gain_age, scope))
         gain = promql.binary(gain, "unless", promql_of(urgent, scope), f"ignoring ({', '.join(next_gain.by)})")
-        age = promql.binary(age, "or", since, f"ignoring ({_SHARE})")
-        more = {"gain": (of(first, gain), _TRY)}
+        more = {"faster_since": since(advice_since, age), "gain": (of(first, gain), _TRY)}
     some = _one("count", ranks)
     return {
-        "worst": (whose, legend),
-        "since": (age, f"{{{{{_SHARE}}}}}for"),
+        "worst": (whose, f"{legend}{{{{{_ALIKE}}}}}"),
+        "since": since(health_since, for_long, f"{{{{{_SHARE}}}}}"),
         "next": (step, f"{{{{{texts.WHY}}}}}"),
         **more,
         "well": (promql.binary(promql.constant("100", some), "unless", _one("count", first)), "All models"),
     }
+
+
+def _alike(healths: str) -> str:
+    """How many models more than one have the worst health, in a label that is empty where there are none."""
+    as_bad = promql.binary(healths, "==", promql.call("scalar", _one("min", healths)))
+    count = promql.call("count_values without () ", f'"{_ALIKE}"', promql.binary(_one("count", as_bad), "-", "1"))
+    said = label_replace(count, _ALIKE, " (and $1 more)", _ALIKE, "([1-9].*)")
+    return label_replace(said, _ALIKE, "", _ALIKE, "0")
 
 
 def _one(how: str, expr: str) -> str:

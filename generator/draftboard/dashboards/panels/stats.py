@@ -5,8 +5,9 @@ from functools import partial
 from typing import Any
 
 from draftboard.dashboards import fields, leads, lines, watched
-from draftboard.dashboards.context import Context
+from draftboard.dashboards.context import Context, legend
 from draftboard.dashboards.grafana import GRAFANA, override, query
+from draftboard.dashboards.labels import label_replace
 from draftboard.dashboards.panels.panel import Built, Panel, Queries, kind, queries
 from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
@@ -57,7 +58,7 @@ def tiles(
     def promql(signal: Signal) -> str:
         return context.promql(level or signal.levels[-1], instant=True)(signal)
 
-    def legend(signal: Signal) -> str:
+    def named_by(signal: Signal) -> str:
         by_model = level is None and signal.levels[-1] is Level.MODEL
         return context.legend(Level.MODEL) if by_model else signal.short or signal.title
 
@@ -75,7 +76,7 @@ def tiles(
         | {"noValue": watched.NO_ANSWER if else_why else fields.NO_VALUE}
         | {"mappings": [*look["mappings"], watched.words(), *fields.no_sample("transparent")]},
         targets=[
-            *(query(expr, ref, legend=legend(one), instant=True) for ref, one, expr in queried.shown),
+            *(query(expr, ref, legend=named_by(one), instant=True) for ref, one, expr in queried.shown),
             *(watched.nothing_watched(context.scope(Level.MODEL, instant=True)) if else_why and queried.shown else []),
         ],
         options=GRAFANA["tiles"]["options"] | text | named,
@@ -114,6 +115,8 @@ def wall_column(context: Context, signal: Signal, named: Signal, *, size: tuple[
     look = fields.by_threshold(signal, settings, colours)
     mappings = [*look["mappings"], *fields.no_sample("transparent", str(_ABSENT))]
     text: dict[str, Any] = {} if is_named else {"textMode": "value", "justifyMode": "center"}
+    if signal.by:  # Its value says nothing: a label does.
+        text = {"textMode": "name", "text": {"titleSize": 14}}
     page, question = leads.of_signal(signal, context.page, context.uids)
     return queried.panel(
         "stat",
@@ -124,7 +127,7 @@ def wall_column(context: Context, signal: Signal, named: Signal, *, size: tuple[
         | {"links": leads.of_series(context.uids[page], question, scope.labels, settings)},
         # Prometheus sorts the series of a range by their labels; a short one shows nothing old.
         targets=[
-            *queried.targets(legend=context.legend(Level.MODEL)),
+            *queried.targets(legend=legend(*signal.by) if signal.by else context.legend(Level.MODEL)),
             *(watched.nothing_watched(scope) if is_named and queried.shown else []),
         ],
         options=GRAFANA["wall"]["options"] | text,
@@ -137,8 +140,14 @@ def wall_column(context: Context, signal: Signal, named: Signal, *, size: tuple[
 
 def _tile_of_each_model(context: Context, signal: Signal) -> str:
     scope = context.scope(Level.MODEL)
-    absent = promql.constant(promql.number(_ABSENT), promql_of(health, scope))
-    return lines.worst_first(promql.first_of(promql_of(signal, scope), absent), scope, most=ON_A_WALL)
+    if signal.by:  # Words that change within the range would be two rows.
+        scope = scope.at_end()
+    absent: str = promql.constant(promql.number(_ABSENT), promql_of(health, scope))
+    for label in signal.by:
+        absent = label_replace(absent, label, fields.NO_VALUE, "", "")
+    matching = f"ignoring ({', '.join(signal.by)})" if signal.by else ""
+    shown = promql.first_of(promql_of(signal, scope), absent, matching=matching)
+    return lines.worst_first(shown, scope, most=ON_A_WALL)
 
 
 @kind

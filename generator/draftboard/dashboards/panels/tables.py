@@ -15,8 +15,8 @@ from draftboard.signals.health import health
 from draftboard.signals.latency import Latency, by_latency
 from draftboard.signals.next_steps import rank
 
-_SUBJECT = 130  # Pixels of a model's and a server's name, which break: on a phone they stand before what is cut.
-_ALERT = 32  # Letters of the longest alert's name, and room for its capitals.
+_SUBJECT, _ALERT = 96, 128
+"""Least pixels of a model's and a server's name, and of an alert's: both break, so that all columns fit a phone."""
 
 
 @kind
@@ -85,7 +85,7 @@ def table(
 def firing_alerts(context: Context) -> Built:
     """Firing alerts, the most urgent on top, each with a link to its runbook."""
     severity, age, about, settings = events.alert_severity, events.alert_age, events.firing_alerts, context.settings
-    name, subject, signals = "Alert", "Model or server", {one.name: one for one in (severity, age)}
+    name, subject, signals = "Alert", "Where", {one.name: one for one in (severity, age)}
     titles = {value_of(ref): columns.heading(signal, settings) for ref, signal in signals.items()}
     titles |= {"about": subject, "alertname": name}  # How bad and since when: a phone shows the first columns alone.
     runbook = [{"title": "Runbook", "url": f"{settings.links.runbooks}/${{__value.raw}}.md"}]
@@ -100,7 +100,7 @@ def firing_alerts(context: Context) -> Built:
             fields.TEXT_AS_IT_IS,
             columns.of_signal(severity, settings, filled=True),
             override("byName", subject, custom_minWidth=_SUBJECT, custom_wrapText=True),
-            override("byName", name, links=runbook, custom_width=columns.wide_enough(_ALERT)),
+            override("byName", name, links=runbook, custom_minWidth=_ALERT, custom_wrapText=True),
             columns.of_signal(age, settings),
         ],
         transformations=rows(titles, columns.worst_first(signals, (severity, age))),
