@@ -30,7 +30,7 @@ _DRAFTS = "drafts"  # Label that holds method and variant.
 # In pixels: a letter of Grafana's font, the space beside a text, and these of a head, where a capital takes more.
 _LETTER, _SPACE, _HEAD_LETTER, _CAPITAL, _HEAD_SPACE = 6.7, 20, 6.4, 3.0, 22
 _ARROW = 12  # Of sorting: people sort by labels.
-_K, _NUMBER, _AGE, _LABEL = 3, 7, 9, 11  # Letters of a K, a number with its unit, an age (59.0 mins), a label.
+_K, _NUMBER, _AGE, _LABEL = 5, 7, 9, 11  # Letters of a K, a number with its unit, an age (59.0 mins), a label.
 # Of labels with longer or shorter values, or with longer heads.
 _LETTERS_OF = {"slo": 21, "instance": 18, "engine": 4, "kv_cache_max_concurrency": 28, _DRAFTS: 11}
 _LETTERS_OF |= {"dimension": 24, "class": 24}

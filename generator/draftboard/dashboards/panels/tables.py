@@ -15,8 +15,8 @@ from draftboard.signals.health import health
 from draftboard.signals.latency import Latency, by_latency
 from draftboard.signals.next_steps import rank
 
-_SUBJECT, _ALERT = 96, 128
-"""Least pixels of a model's and a server's name, and of an alert's: both break, so that all columns fit a phone."""
+_SUBJECT, _ALERT = 96, 206
+"""Least pixels of a model's or server's name, which breaks, and of an alert's: both fit a phone beside the severity."""
 
 
 @kind
@@ -86,8 +86,9 @@ def firing_alerts(context: Context) -> Built:
     """Firing alerts, the most urgent on top, each with a link to its runbook."""
     severity, age, about, settings = events.alert_severity, events.alert_age, events.firing_alerts, context.settings
     name, subject, signals = "Alert", "Where", {one.name: one for one in (severity, age)}
-    titles = {value_of(ref): columns.heading(signal, settings) for ref, signal in signals.items()}
-    titles |= {"about": subject, "alertname": name}  # How bad and since when: a phone shows the first columns alone.
+    # A phone shows the first columns alone; for how long the table of models says, too.
+    titles = {value_of(severity.name): columns.heading(severity, settings), "about": subject, "alertname": name}
+    titles[value_of(age.name)] = columns.heading(age, settings)
     runbook = [{"title": "Runbook", "url": f"{settings.links.runbooks}/${{__value.raw}}.md"}]
     return _table(
         queries(context, context.promql(severity.levels[-1]), severity, age),
@@ -100,7 +101,7 @@ def firing_alerts(context: Context) -> Built:
             fields.TEXT_AS_IT_IS,
             columns.of_signal(severity, settings, filled=True),
             override("byName", subject, custom_minWidth=_SUBJECT, custom_wrapText=True),
-            override("byName", name, links=runbook, custom_minWidth=_ALERT, custom_wrapText=True),
+            override("byName", name, links=runbook, custom_minWidth=_ALERT),
             columns.of_signal(age, settings),
         ],
         transformations=rows(titles, columns.worst_first(signals, (severity, age))),
