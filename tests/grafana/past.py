@@ -25,7 +25,8 @@ from draftboard.settings import Settings
 HERE = ROOT / "tests/grafana"
 BUILD = ROOT / "build/grafana"
 SIMULATOR = ROOT / "generator/draftboard/lab/simulator"
-END = 1_800_000_000
+END = 1_800_000_420
+"""Off the full hour, whose label would be cut off at the edge of a graph."""
 
 
 @dataclass(frozen=True)

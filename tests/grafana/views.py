@@ -14,8 +14,6 @@ from grafana.past import HERE, Past
 
 Json = dict[str, Any]
 WIDTHS = (1920, 1366)
-EDGE = 60
-"""Seconds by which a view ends before the past: the label of a full hour would be cut off at the edge."""
 CHOSEN = {"dashboards/draftboard-compare.json": "var-model_name=meta-llama/Llama-3.3-70B-Instruct"}
 """Variables that a page is about: variants of one model."""
 INSTALL = "apt-get install --no-install-recommends chromium fonts-inter, or set CHROMIUM"
@@ -90,7 +88,7 @@ def _job(view: View, past: Past, folder: Path, *, pictures: bool) -> Json:
         "width": view.width,
         "theme": view.theme,
         "from": _iso(start),
-        "to": _iso(start + length - EDGE),
+        "to": _iso(start + length),
         "expanded": view.expanded,
         "search": view.search,
         "picture": pictures and not view.empty,
