@@ -1,16 +1,16 @@
 """What to change: the first change that the numbers suggest."""
 
-from draftboard.expr.nodes import Before, Evaluator, If, InWindow, OverTime, Ref, first_of
+from draftboard.expr.nodes import Before, Evaluator, If, InWindow, Ref, first_of
 from draftboard.expr.scope import Level
-from draftboard.quantity import Setting
+from draftboard.quantity import RATE_WINDOW, Setting
 from draftboard.signals import economics, gains, users
 from draftboard.signals.acceptance import acceptance, draft_length
-from draftboard.signals.comparison import BEFORE, acceptance_change
+from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.costs import KEEPS_A_PAST, step_cost
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.depth import first_position
 from draftboard.signals.drafting import adaptive, k_differs
-from draftboard.signals.health import WELL, health
+from draftboard.signals.health import WELL, health, health_since
 from draftboard.signals.integrity import judged
 from draftboard.signals.presence import REMEMBERED
 from draftboard.signals.signal import Code, Signal, Unit
@@ -23,10 +23,9 @@ _BY_COSTS = (
     "{longer_gain_high} times"
 )
 _FELL = Code(5, "look at what changed", Status.WARN)
-_DROP = Setting("thresholds.drop")
-_not_risen = acceptance * _DROP <= OverTime("min_over_time", acceptance, BEFORE)
-# Once a fall is as old as "before", acceptance is what it was before. It lasts until that rises, or the model is well.
-_fell_before = Before(Ref("advice"), REMEMBERED).equals(_FELL.value) & (_not_risen & (health.at(Level.MODEL) < WELL))
+# Once a fall is as old as "before", acceptance is what it was before. It lasts as long as what began with it.
+_began_then = health_since.at(Level.MODEL) + RATE_WINDOW * 2 >= Before(Ref("advice_since"), REMEMBERED)
+_fell_before = Before(Ref("advice"), REMEMBERED).equals(_FELL.value) & (_began_then & (health.at(Level.MODEL) < WELL))
 ADVICE = Decision(
     {
         "slower": Choice(
@@ -47,7 +46,7 @@ ADVICE = Decision(
         ),
         "workload": Choice(
             _FELL,
-            first_of(acceptance_change < _DROP, If(Evaluator.RECORDS, _fell_before)),
+            first_of(acceptance_change < Setting("thresholds.drop"), If(Evaluator.RECORDS, _fell_before)),
             "{acceptance_change.title} is {acceptance_change}, under {thresholds.drop:.0%}: workload or drafter "
             "changed; changing K will not help",
         ),
@@ -120,8 +119,8 @@ advice = Signal(
     question="What should be changed?",
     description="The first change that the numbers suggest: rules of thumb, a starting point for a search.",
     action="Try it on one server, and compare that one with the others.",
-    note="The first that holds: users wait longer than with the baseline; acceptance dropped, and has "
-    "not risen since, nor was the model well (check workload and drafter, not K); the drafter does not fit; another K "
+    note="The first that holds: users wait longer than with the baseline; acceptance dropped, and the "
+    "model, well until then, is not so since (check workload and drafter, not K); the drafter does not fit; another K "
     "gains at any cost, shorter before longer; no K pays; a drafter misses the first position; no clear gain; keep. "
     "Else the costs decide: measure them, or another K where a baseline measured this one. None where K differs, "
     "drafts are too few or numbers disprove a measurement. Where verification is adaptive, only measurements decide.",
