@@ -45,7 +45,10 @@ NEVER_ZERO = {
     ),
 }
 # Besides a record's own past: an outage lacks the requests that came in the hour before.
-OF_THE_PAST = {"service:vllm_slo_unserved:rate5m": {"service:vllm_slo_events:rate5m"}}
+OF_THE_PAST = {
+    "service:vllm_slo_unserved:rate5m": {"service:vllm_slo_events:rate5m"},
+    "model:vllm_spec_decode_advice:enum_rate5m": {"model:vllm_spec_decode_advice:since"},
+}
 POSITIONS = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 
 
