@@ -68,12 +68,6 @@ class Checkout:
         )
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
 
-    def types(self, command: str) -> None:
-        """Run a command of the documentation in a shell, where it must succeed."""
-        run = partial(subprocess.run, shell=True, cwd=self.folder, capture_output=True, text=True, timeout=SECONDS)
-        done = run(command, env={**self.docker.environment, **self.ports}, check=False)
-        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-
     def build(self, settings: str) -> None:
         """What `make build` does with settings of the user's, with the packages of this Python."""
         (self.deploy / "my.toml").write_text(settings)

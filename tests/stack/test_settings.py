@@ -192,32 +192,6 @@ def samples_of_both(stack: Checkout, began: int, ended: int) -> bool:
     return bool(kept(stack, query) and stack.prometheus(f"query?query={query}")["result"])
 
 
-WRITTEN = "/var/lib/grafana/written"
-
-
-def write(stack: Checkout, word: str) -> tuple[int, int]:
-    """A silence, a line of a file of Grafana's and samples; the seconds in which these were taken."""
-    now = datetime.now(UTC)
-    silence = {
-        "matchers": [{"name": "alertname", "value": "None", "isRegex": False}],
-        "startsAt": now.isoformat(),
-        "endsAt": (now + timedelta(hours=1)).isoformat(),
-        "createdBy": "a test",
-        "comment": word,
-    }
-    httpx.post(stack.url("alertmanager", "/api/v2/silences"), json=silence).raise_for_status()
-    stack.docker.docker("exec", stack.container("grafana"), "sh", "-c", f"echo {word} >>{WRITTEN}")
-    began = int(now.timestamp())
-    until(lambda: samples_of_both(stack, began, int(time.time()) + 1), f"samples {word}", 120)
-    return began, int(time.time()) + 1
-
-
-def samples_of_both(stack: Checkout, began: int, ended: int) -> bool:
-    """Whether Prometheus and the store hold samples of these seconds."""
-    query = f"count_over_time(up{{job='prometheus'}}[{ended - began}s]@{ended})"
-    return bool(kept(stack, query) and stack.prometheus(f"query?query={query}")["result"])
-
-
 def test_a_restored_backup_holds_what_was_there_and_nothing_of_later(stack: Checkout) -> None:
     before = write(stack, "before")
     of_backup(stack, which=0)
