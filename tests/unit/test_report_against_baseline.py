@@ -68,6 +68,18 @@ def read(*servers: Tally, seconds: float | None = SECONDS, parts: Sequence[Growt
 PLAIN, FAST = server(0.03, "b:1", speculates=False), server(0.02, "a:1")
 
 
+@pytest.mark.parametrize(
+    ("requests", "prompts", "measured"),
+    [(4, LENGTH, False), (15, LENGTH, True), (15, 20 * LENGTH, False), (15, LENGTH // 20, False)],
+)
+def test_steps_measure_where_both_took_enough_of_them_at_like_contexts(
+    requests: int, prompts: int, measured: bool
+) -> None:
+    few = server(0.03, "b:1", speculates=False, requests=requests, prompts=prompts)
+    model, _ = read(FAST, few)
+    assert model.verdict.basis == ("measured by steps" if measured else "assumed")
+
+
 def test_the_users_times_decide_and_the_baseline_is_an_entry_of_its_own() -> None:
     model, plain = read(FAST, PLAIN)
     assert model.measured_speedup == pytest.approx(1.5)

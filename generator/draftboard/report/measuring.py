@@ -143,10 +143,20 @@ def _unlike_arrivals(
 
 
 def _step_cost(variant: Sequence[Tally], baseline: Sequence[Tally], settings: Settings) -> float | None:
-    batches = _batches(variant, baseline)
-    if not batches or not _alike(batches, settings):
+    """Of enough steps on both sides, as records have it, in batches and of contexts of like size."""
+    batches, contexts = _batches(variant, baseline), [_context(side) for side in (variant, baseline)]
+    if not batches or not _alike(batches, settings) or not _alike(contexts, settings):
+        return None
+    if min(_sum(side, latency.STEP_LATENCY.count) for side in (variant, baseline)) < settings.traffic.steps_to_judge:
         return None
     own, plain = (
         _sum(side, latency.STEP_LATENCY.sum) / _sum(side, latency.STEP_LATENCY.count) for side in (variant, baseline)
     )
     return own / plain if plain else None
+
+
+def _context(side: Sequence[Tally]) -> float:
+    """Tokens that a decode step attends to in the mean: a prompt and half of its answer; 0 where nobody counts them."""
+    answered = _sum(side, latency.TIME_TO_FIRST_TOKEN.count)
+    tokens = _sum(side, serving.PROMPT_TOKENS) + _sum(side, serving.GENERATION_TOKENS) / 2
+    return tokens / answered if answered else 0.0
