@@ -19,9 +19,9 @@ from support.replays import behind
 pytestmark = [pytest.mark.prometheus]
 
 
-def report_of(folder: Path, seen: float, settings: Settings) -> tuple[Report, str]:
+def report_of(folder: Path, seen: float, settings: Settings, missed: float = 0.0) -> tuple[Report, str]:
     source = folder / "run.om"
-    source.write_text("".join(recording(seen=seen)))
+    source.write_text("".join(recording(seen=seen, missed=missed)))
     rules, _ = behind([promql_of(generation_tokens, Scope(settings, Level.ENGINE))], settings)
     with replayed(source, settings, rules=rules) as replay:
         asked = Recorded(replay.client.url, Duration(600), "", END)
@@ -61,3 +61,15 @@ def test_nothing_is_said_of_classes_where_the_lens_sees_too_little(tmp_path: Pat
     assert said.models[0].classes == ()
     assert "Whom does speculation help?" not in text
     assert "Helped" not in text
+    assert ("the lens sees 80.0% of the draft tokens, at least 90.0% are needed" in text) == (seen > 0)
+
+
+def test_of_a_lens_that_sees_too_little_the_report_says_what_it_misses(tmp_path: Path) -> None:
+    (model,) = report_of(tmp_path, 0.0, Settings(), missed=120)[0].models
+    (note,) = (one for one in model.notes if "lens" in one)
+    assert note == (
+        "Classes of requests are not judged: the lens sees 0.0% of the draft tokens, at least 90.0% are needed. "
+        "Missed: 2 requests/s whose answers have no metrics: streams without usage (--enable-force-include-usage), or n "
+        "above 1; "
+        "0.1 requests/s that ended early: the client left, or vLLM failed"
+    )

@@ -13,8 +13,8 @@ START = 1795200000
 END = START + 60 * MINUTES[-1]
 
 
-def recording(*, seen: float) -> Iterator[str]:
-    """A lens that sees this part of the traffic."""
+def recording(*, seen: float, missed: float = 0.0) -> Iterator[str]:
+    """A lens that sees this part of the traffic, and this many answers without metrics each minute."""
     engine = SERVER | {"engine": "0"}
     grows: list[tuple[str, dict[str, str], float]] = [
         ("vllm:spec_decode_num_drafts_total", engine, 4000),
@@ -34,6 +34,9 @@ def recording(*, seen: float) -> Iterator[str]:
             amounts = {"requests": 25, "drafts": 1000, "draft_tokens": 4000, "accepted_tokens": accepted}
             for what, each in amounts.items():
                 grows.append((f"draftboard_spec_class_{what}_total", own, each * seen))
+    if missed:
+        grows.append(("draftboard_spec_lens_unmeasured_total", SERVER | {"reason": "absent"}, missed))
+        grows.append(("draftboard_spec_lens_unmeasured_total", SERVER | {"reason": "cut"}, 6))
     rates: dict[str, float] = {}
     for metric, labels, amount in grows:
         rates[series(metric, labels)] = rates.get(series(metric, labels), 0) + amount

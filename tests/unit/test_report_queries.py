@@ -40,7 +40,7 @@ def test_no_query_is_longer_than_victoriametrics_accepts(dialect: str) -> None:
     queries.broken()
     queries.steps()
     queries.changes()
-    queries.classes()
+    queries.lensed()
     queries.lived()
     assert max(map(len, client.asked)) < LONGEST_QUERY
 

@@ -34,10 +34,9 @@ OF_CLASSES = (
     Counter("draftboard_spec_class_decode_tokens", "Tokens after the first of timed requests, by class.", CLASS),
 )
 UNMEASURED = Counter("draftboard_spec_lens_unmeasured", "Requests without class, by reason.", ("model_name", "reason"))
-ERRORS = Counter("draftboard_spec_lens_errors", "Requests on which the lens failed.", ("model_name",))
 
-CUT, ABSENT, LARGE = "cut", "absent", "large"
-"""The answer did not end; it has no metrics of speculation; it is too large to read."""
+CUT, ABSENT, LARGE, FAILED = "cut", "absent", "large", "failed"
+"""The answer did not end; it has no metrics of speculation; it is too large to read; the lens failed on it."""
 TEMPERATURES = (0.0, 0.4, 0.8, 1.2)
 PROMPTS = (1024, 4096, 16384, 65536)
 UNKNOWN, DEFAULT = "unknown", "default"
@@ -294,7 +293,7 @@ class Lens:
                 self._failed = True
                 log.exception("draftboard lens: counting failed, vLLM goes on; further failures are only counted")
             with contextlib.suppress(Exception):
-                ERRORS.labels(model_of(scope)).inc()
+                UNMEASURED.labels(model_of(scope), FAILED).inc()
 
 
 def header_of(name: str) -> bytes:

@@ -45,6 +45,18 @@ ACCEPTED_TOKENS = _by_class(
     meaning="Accepted tokens of these requests, counted when they end.",
     help="Accepted tokens, by class of their request.",
 )
+PROMPT_TOKENS = _by_class(
+    name="draftboard_spec_class_prompt_tokens_total",
+    unit="tokens",
+    meaning="Prompt tokens of these requests, counted when they end.",
+    help="Prompt tokens, by class of their request.",
+)
+GENERATION_TOKENS = _by_class(
+    name="draftboard_spec_class_generation_tokens_total",
+    unit="tokens",
+    meaning="Generated tokens of these requests, counted when they end.",
+    help="Generated tokens, by class of their request.",
+)
 DECODE_SECONDS = _by_class(
     name="draftboard_spec_class_decode_seconds_total",
     unit="seconds",
@@ -57,4 +69,16 @@ DECODE_TOKENS = _by_class(
     meaning="Tokens after the first of these timed requests.",
     help="Tokens after the first of timed requests, by class.",
 )
-METRICS = (REQUESTS, DRAFTS, DRAFT_TOKENS, ACCEPTED_TOKENS, DECODE_SECONDS, DECODE_TOKENS)
+UNMEASURED = _counter(
+    name="draftboard_spec_lens_unmeasured_total",
+    unit="requests",
+    meaning="Requests that no class counts, by reason.",
+    help="Requests without class, by reason.",
+    own_labels=("reason",),
+    values={"reason": ("cut", "absent", "large", "failed")},
+)
+BY_CLASS = (
+    *(REQUESTS, DRAFTS, DRAFT_TOKENS, ACCEPTED_TOKENS, PROMPT_TOKENS, GENERATION_TOKENS),
+    *(DECODE_SECONDS, DECODE_TOKENS),
+)
+METRICS = (*BY_CLASS, UNMEASURED)

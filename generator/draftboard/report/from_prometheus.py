@@ -19,8 +19,9 @@ from draftboard.history import MOST_MODELS, SIX_HOURS, Change, explanations
 from draftboard.output import Progress
 from draftboard.prometheus import Client
 from draftboard.reading import Numbers, Past, Reader, Recorded, kept_apart, other_models, plain_among, separated
-from draftboard.report.classes import Figures, classes_of
+from draftboard.report.classes import classes_of
 from draftboard.report.judge import engine_report, missing_of_dialect, missing_positions, model_report
+from draftboard.report.lensed import Lensed
 from draftboard.report.objects import SCHEMA_VERSION, Broken, EngineReport, ModelReport, Origin, Report
 from draftboard.report.own import Stretch
 from draftboard.report.queries import Queries
@@ -80,7 +81,7 @@ def of_prometheus(source: Recorded, settings: Settings, method: str, *, engines:
             *(settings, span.seconds, models, by_engine, queries.broken(), parts, changes),
             lived=queries.lived(),
             steps=queries.steps(),
-            classes=queries.classes(),
+            lensed=queries.lensed(),
             plain=plain,
             still_plain=plain_among(client, settings, at) if plain else {},
         )
@@ -179,7 +180,7 @@ class _Answer:
     changes: Mapping[Labels, Change]
     lived: Mapping[Labels, float]
     steps: Mapping[Labels, tuple[Stretch, ...]]
-    classes: Mapping[Labels, tuple[Figures, Figures, Figures]]
+    lensed: Lensed
     plain: Mapping[Labels, tuple[str, ...]]
     still_plain: Mapping[Labels, tuple[str, ...]]
 
@@ -209,12 +210,14 @@ class _Answer:
         if age := self.lived.get(key):
             span = Duration(round(self.seconds))
             notes += (_YOUNG.format(age=age, span=span, times=self.seconds / age),)
+        if (unjudged := self.lensed.unjudged.get(key)) and case.numbers.value(traffic.drafts):
+            notes += (unjudged,)
         change = self.changes.get(kept(key, Level.SERVICE.labels(self.settings)))
         result = model_report(case, model, method, labels=labels, engines=engines, parts=own, notes=notes)
         return replace(
             result,
             last_change=change if change and _led_to(change, key, self.settings) else None,
-            classes=classes_of(*self.classes.get(key, ({}, {}, {})), result.speculation),
+            classes=classes_of(*self.lensed.classes.get(key, ({}, {}, {})), result.speculation),
         )
 
     @cached_property

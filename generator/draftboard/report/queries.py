@@ -23,7 +23,7 @@ from draftboard.prometheus import Client, Series
 from draftboard.quantity import Setting
 from draftboard.reading import drafting_of, of_model
 from draftboard.report.bound import LINE, bound
-from draftboard.report.classes import Figures
+from draftboard.report.lensed import Lensed, lensed
 from draftboard.report.measuring import BESIDE
 from draftboard.report.numbers import COUNTED, Part, Traffic
 from draftboard.report.own import (
@@ -41,7 +41,6 @@ from draftboard.report.own import (
 from draftboard.report.scatter import SCRAPES, Parts, speedups
 from draftboard.settings import Settings, spelled
 from draftboard.signals import Edition, Level, Scope, Signal, traffic
-from draftboard.signals.classes import CLASS, class_acceptance, class_length, class_share
 from draftboard.signals.comparison import BEFORE
 from draftboard.signals.costs import decode_batch, pipelined, step_cost
 from draftboard.signals.drafting import configured_k, draft_tokens_per_pos, lowest_k
@@ -216,19 +215,10 @@ class Queries:
         low, high = (values_of(end, Counts(self.settings, answers=answers)) for end in (speedup_low, speedup_high))
         return {labels: Estimate(measured[labels], low[labels], high[labels]) for labels in low}
 
-    def classes(self) -> Mapping[Labels, tuple[Figures, Figures, Figures]]:
-        """Share, acceptance and length of each class of requests, by model; one query where no lens runs."""
-        found: dict[Labels, tuple[Figures, Figures, Figures]] = {}
-        for place, signal in enumerate((class_share, class_acceptance, class_length)):
-            if not signal.exists(self.settings) or (place and not found):
-                break
-            scope = self._scope(Level.MODEL)
-            for labels, series in self._known(self.client.query(promql_of(signal, scope), self.at)):
-                key = labels.pop(CLASS[0], ""), labels.pop(CLASS[1], "")
-                of_model = found.setdefault(frozenset(labels.items()), ({}, {}, {}))
-                if math.isfinite(value := series.samples[0][1]):
-                    of_model[place][key] = value
-        return found
+    def lensed(self) -> Lensed:
+        """What the lens counts of each model; one query where none runs."""
+        scope = self._scope(Level.MODEL)
+        return lensed(lambda expr: self._known(self.client.query(promql_of(expr, scope), self.at)), self.settings)
 
     def broken(self) -> Vector:
         """Engines whose counters contradict each other, by identity: how far it is broken."""

@@ -20,12 +20,32 @@ lens_coverage = Signal(
     question="Does the lens see all requests?",
     description="Draft tokens of requests that the lens measured / all that vLLM counts: below "
     "thresholds.lens_coverage no class is judged.",
-    action="If it is low, look for streams without usage, aborted requests, and n above 1.",
+    action="If it is low, see why requests are missed.",
     note="The lens counts a request when it ends, so that long requests shift it within the window.",
     better=Better.HIGHER,
     expr=OfOneMoment(rate(lens.DRAFT_TOKENS, ()).where("dimension", ONE) / draft_tokens),
     record="draftboard_spec_lens_coverage:ratio_rate{window}",
     empty="no server has the lens, or idle",
+)
+REASONS = {
+    "absent": "whose answers have no metrics: streams without usage (--enable-force-include-usage), or n above 1",
+    "cut": "that ended early: the client left, or vLLM failed",
+    "large": "whose answers are too large to read",
+    "failed": "on which the lens failed: vLLM's log has the first failure",
+}
+"""Why the lens counts requests in no class."""
+lens_missed = Signal(
+    name="lens_missed",
+    title="Requests that the lens misses",
+    question="Why does the lens see too little?",
+    description="Requests a second without class, whose answers have no metrics (absent), are cut off or too large, or "
+    "on which the lens failed.",
+    action="Absent: serve with --enable-force-include-usage. Failed: read vLLM's log.",
+    unit=Unit.REQUESTS_PER_SECOND,
+    better=Better.LOWER,
+    expr=rate(lens.UNMEASURED),
+    by=lens.UNMEASURED.own_labels,
+    empty="no server has the lens, or it missed nothing",
 )
 _seen = lens_coverage >= Setting("thresholds.lens_coverage")
 _drafts = rate(lens.DRAFTS)
@@ -37,6 +57,12 @@ def _judged(figure: Expr) -> Expr:
     return (figure & (InWindow(_drafts) >= LEAST_DRAFTS)).combined("and", _seen, ignoring(*CLASS))
 
 
+def _whole(amount: Expr) -> Expr:
+    """Of a class, as a share of its dimension."""
+    share = amount.ratio(amount.sum("class"), ignoring("class", group="left"))
+    return share.combined("and", _seen, ignoring(*CLASS))
+
+
 _requests = rate(lens.REQUESTS)
 class_share = _class(
     name="class_share",
@@ -45,10 +71,26 @@ class_share = _class(
     question="Where do a model's requests go?",
     description="Requests of a class / all that the lens measured in the same dimension.",
     action="Use it to see how much a class weighs.",
-    expr=_requests.ratio(_requests.sum("class"), ignoring("class", group="left")).combined(
-        "and", _seen, ignoring(*CLASS)
-    ),
+    expr=_whole(_requests),
     record="draftboard_spec_class_share:ratio_rate{window}",
+)
+class_tokens = _class(
+    name="class_tokens",
+    title="Share of output tokens by class",
+    question="Whose tokens are generated?",
+    description="Generated tokens of a class's requests / all that the lens measured in the same dimension.",
+    action="Look first at the class that makes most tokens.",
+    expr=_whole(rate(lens.GENERATION_TOKENS)),
+)
+class_prompt = _class(
+    name="class_prompt",
+    title="Prompt length by class",
+    question="Whose prompts are long?",
+    description="Prompt tokens / requests of a class.",
+    action="Where long prompts are accepted badly, train the drafter on such contexts.",
+    unit=Unit.TOKENS,
+    expr=(rate(lens.PROMPT_TOKENS) / _requests).combined("and", _seen, ignoring(*CLASS)),
+    decimals=0,
 )
 class_acceptance = _class(
     name="class_acceptance",

@@ -63,7 +63,8 @@ PAGE = Page(
                 "lens counts them.",
                 action="Where a class loses, serve it without speculation or with a shorter K.",
             ),
-            *trends(acceptance.acceptance, classes.class_acceptance, classes.lens_coverage, width=8),
+            *trends(acceptance.acceptance, classes.class_acceptance, classes.class_tokens, width=8),
+            *trends(classes.class_prompt, classes.lens_coverage, classes.lens_missed, width=8),
             collapsed=True,
         ),
         row(

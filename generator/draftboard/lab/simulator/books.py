@@ -100,7 +100,7 @@ def _labels(metric: Metric, server: Server) -> Iterator[dict[str, str]]:
         "kv_cache_size_tokens": (tokens,),
         "num_gpu_blocks": (server.kv_blocks,),
     }
-    if metric in lens.METRICS:
+    if metric in lens.BY_CLASS:
         yield from ({"dimension": by, "class": name} | model for by, names in _CLASSES.items() for name in names)
         return
     for owner in owners.get(metric.owner, [{}]):
@@ -173,6 +173,8 @@ class Books:
     def ended(self, done: Batch) -> None:
         """Their answers are complete, or their clients went away: those are counted by the frontend alone."""
         self._frontend(len(done))
+        if self._server.lens:
+            self.add(lens.UNMEASURED, int(np.count_nonzero(done["left"])), "cut")
         done = done[~done["left"]]
         self._finished.append(done)
         if self._server.lens:
@@ -186,9 +188,10 @@ class Books:
         for one in done:
             known = None if np.isnan(one["temperature"]) else float(one["temperature"])
             classes = [lens.class_of(known, lens.TEMPERATURES), lens.class_of(float(one["prompt"]), lens.PROMPTS)]
-            amounts = (1, *(one[name] for name in DRAFTING), one["last"] - one["first"], one["made"] - 1)
+            tokens = (*(one[name] for name in DRAFTING), one["prompt"], one["made"])
+            amounts = (1, *tokens, one["last"] - one["first"], one["made"] - 1)
             for name in (*classes, ", ".join(classes)):
-                for metric, amount in zip(lens.METRICS, amounts, strict=True):
+                for metric, amount in zip(lens.BY_CLASS, amounts, strict=True):
                     self.add(metric, amount, name)
 
     def _frontend(self, requests: int) -> None:
