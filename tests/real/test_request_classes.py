@@ -69,7 +69,6 @@ def test_of_a_lens_that_sees_too_little_the_report_says_what_it_misses(tmp_path:
     (note,) = (one for one in model.notes if "lens" in one)
     assert note == (
         "Classes of requests are not judged: the lens sees 0.0% of the draft tokens, at least 90.0% are needed. "
-        "Missed: 2 requests/s whose answers have no metrics: streams without usage (--enable-force-include-usage), or n "
-        "above 1; "
-        "0.1 requests/s that ended early: the client left, or vLLM failed"
+        "Missed: 2 requests/s whose answers have no metrics: streams without usage (--enable-force-include-usage), "
+        "or n above 1; 0.1 requests/s that ended early: the client left, or vLLM failed"
     )
