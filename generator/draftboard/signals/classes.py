@@ -44,6 +44,7 @@ lens_missed = Signal(
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
     expr=rate(lens.UNMEASURED),
+    record="draftboard_spec_lens_unmeasured:rate{window}",
     by=lens.UNMEASURED.own_labels,
     empty="no server has the lens, or it missed nothing",
 )
@@ -81,6 +82,7 @@ class_tokens = _class(
     description="Generated tokens of a class's requests / all that the lens measured in the same dimension.",
     action="Look first at the class that makes most tokens.",
     expr=_whole(rate(lens.GENERATION_TOKENS)),
+    record="draftboard_spec_class_generation_tokens:ratio_rate{window}",
 )
 class_prompt = _class(
     name="class_prompt",
@@ -90,6 +92,7 @@ class_prompt = _class(
     action="Where long prompts are accepted badly, train the drafter on such contexts.",
     unit=Unit.TOKENS,
     expr=(rate(lens.PROMPT_TOKENS) / _requests).combined("and", _seen, ignoring(*CLASS)),
+    record="draftboard_spec_class_prompt_tokens:mean_rate{window}",
     decimals=0,
 )
 class_acceptance = _class(
