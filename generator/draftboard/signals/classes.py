@@ -40,7 +40,7 @@ lens_missed = Signal(
     question="Why does the lens see too little?",
     description="Requests a second without class, whose answers have no metrics (absent), are cut off or too large, or "
     "on which the lens failed.",
-    action="Absent: serve with --enable-force-include-usage. Failed: read vLLM's log.",
+    action="If absent, serve with --enable-force-include-usage; if failed, read vLLM's log.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
     expr=rate(lens.UNMEASURED),
