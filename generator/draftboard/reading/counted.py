@@ -102,13 +102,14 @@ class Reader:
         return sorted(keys, key=sorted)
 
     def split(self, signal: Signal) -> Mapping[Labels, Mapping[str, float]]:
-        """Values of a signal by model or engine, then by its own label; "" where it has none."""
+        """Values of a signal by model or engine, then by its own label in numerical order; "" where it has none."""
         if signal.name not in self._split:
             own = signal.by[0] if signal.by else ""
             parts: dict[Labels, dict[str, float]] = {}
             for labels, value in values_of(signal, self.counts, self.level).items():
-                parts.setdefault(dropped(labels, (own,)), {})[value_of(labels, own)] = value
-            self._split[signal.name] = parts
+                whose, which = (dropped(labels, (own,)), value_of(labels, own)) if own else (labels, "")
+                parts.setdefault(whose, {})[which] = value
+            self._split[signal.name] = {labels: _in_order(values) for labels, values in parts.items()}
         return self._split[signal.name]
 
 
@@ -130,12 +131,15 @@ class Numbers:
 
     def by(self, signal: Signal) -> Mapping[str, float]:
         """The values of a signal by its own label, in numerical order."""
-        values = self.reader.split(signal).get(self.labels, {})
-        return {text: values[text] for text in sorted(values, key=_order)}
+        return self.reader.split(signal).get(self.labels, {})
 
     def each(self, signal: Signal) -> tuple[float, ...]:
         """The values of a signal in numerical order of its own label."""
         return tuple(self.by(signal).values())
+
+
+def _in_order(values: Mapping[str, float]) -> Mapping[str, float]:
+    return {text: values[text] for text in sorted(values, key=_order)} if len(values) > 1 else values
 
 
 def _order(text: str) -> tuple[float, str]:

@@ -14,6 +14,7 @@ from draftboard.reading.page import ENGINE, MODEL, REPLICA, Page, Series
 from draftboard.reading.samples import REMEMBERED
 
 _COUNTED = ("_total", "_bucket", "_sum", "_count")  # Suffixes of counters; the other series are gauges.
+_OF_PROCESS = {metric.name for metric in (around.PROCESS_START_TIME, *around.LASTING)}
 _Engine = tuple[str, str]  # Model and engine.
 _Own = Mapping[Series, float]  # An engine's series, without the labels that name it.
 
@@ -77,13 +78,12 @@ def growth(before: Page, after: Page, seconds: float | None = None) -> Growth:
     A counter that fell restarted at 0, with all counters of its engine, as Prometheus counts. A new engine began at 0.
     Pages of different servers, or in the wrong order, raise DraftboardError.
     """
-    _require_order(before, after)
+    restarted = _is_restarted(before, after)
     old, new = _by_engine(before), _by_engine(after)
     if old and new and not old.keys() & new.keys():
         raise DraftboardError(
             f"{before.source} and {after.source}: no engine is on both pages: are they from one server?"
         )
-    restarted = before.of(around.PROCESS_START_TIME) != after.of(around.PROCESS_START_TIME)
     tallies = [_grown(after, engine, old.get(engine), own, restarted=restarted) for engine, own in sorted(new.items())]
     if before.at is not None and after.at is not None:
         seconds = after.at - before.at
@@ -177,13 +177,21 @@ def _tally(page: Page, engine: _Engine, own: _Own, since: Since, old: _Own | Non
     return Tally(page.source, *engine, counted=counted, gauges=gauges, since=since)
 
 
-def _require_order(before: Page, after: Page) -> None:
-    """Elastic scaling resets an engine's counters, and a restart all; neither turns back the process's own."""
-    started = before.of(around.PROCESS_START_TIME)
-    same_process = bool(started) and started == after.of(around.PROCESS_START_TIME)
-    for metric in (around.PROCESS_START_TIME, *(around.LASTING if same_process else ())):
-        later = after.of(metric)
-        if any(later.get(labels, value) < value for labels, value in before.of(metric).items()):
-            raise DraftboardError(
-                f"{before.source} and {after.source}: counters decrease without a restart: name the earlier page first"
-            )
+def _is_restarted(before: Page, after: Page) -> bool:
+    """Whether another process answers; DraftboardError where the earlier page is not the one before.
+
+    Elastic scaling resets an engine's counters, and a restart all; neither turns back the process's own.
+    """
+    old, new = _of_process(before), _of_process(after)
+    start = around.PROCESS_START_TIME.name
+    started, starts = ({one: value for one, value in page.items() if one[0] == start} for page in (old, new))
+    compared = old if started and started == starts else started
+    if any(new.get(series, value) < value for series, value in compared.items()):
+        raise DraftboardError(
+            f"{before.source} and {after.source}: counters decrease without a restart: name the earlier page first"
+        )
+    return started != starts
+
+
+def _of_process(page: Page) -> dict[Series, float]:
+    return {series: value for series, value in page.values.items() if series[0] in _OF_PROCESS}
