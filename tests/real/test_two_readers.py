@@ -33,7 +33,7 @@ from draftboard.signals import ALL, Signal, causes, next_steps, overview
 from draftboard.signals.absence import gone, replicas_missing, unwatched
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.capacity import queue_growth, queue_wait
-from draftboard.signals.classes import lens_coverage
+from draftboard.signals.classes import lens_coverage, lens_missed
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline, length_deviation
 from draftboard.signals.costs import step_cost
 from draftboard.signals.decline import acceptance_at_start, acceptance_decline, acceptance_of_hour
@@ -327,7 +327,7 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     asks_the_past |= {acceptance_decline, silence, unserved, best_low, best_high, intervals_apart, lead_low}
     of_alerts = {firing_alerts, alert_age, *overview.ALERTS.values()}
     # No engine has the lens, and no model two servers that serve alike.
-    of_lens = {lens_coverage, *(signal for signal in ALL if signal.name.startswith("class_"))}
+    of_lens = {lens_coverage, lens_missed, *(signal for signal in ALL if signal.name.startswith("class_"))}
     none_here = asks_the_past | of_alerts | of_lens | {server_outlier, load_spread}
     none_here |= {step_time_change, step_cost, records_missing, gone, cut_off}
     found = {signal for signal, level in CASES if not values_of(signal, counts, level)}
