@@ -33,7 +33,7 @@ from draftboard.signals import ALL, Signal, causes, next_steps, overview
 from draftboard.signals.absence import gone, replicas_missing, unwatched
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.capacity import queue_growth, queue_wait
-from draftboard.signals.classes import lens_coverage, lens_missed
+from draftboard.signals.classes import lens_coverage
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline, length_deviation
 from draftboard.signals.costs import step_cost
 from draftboard.signals.decline import acceptance_at_start, acceptance_decline, acceptance_of_hour
@@ -308,11 +308,12 @@ def test_the_best_k_is_the_same_but_for_ties(client: Client, counts: Counts) -> 
 
 def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> None:
     given = {ADVICE.of(value) for value in values_of(advice, counts).values()}
-    assert [name for name, choice in ADVICE.choices.items() if choice not in given] == ["adaptive, pays", "workload"]
+    missing = [name for name, choice in ADVICE.choices.items() if choice not in given]
+    assert missing == ["adaptive, pays", "workload", "even"]
     told = {VERDICT.of(value) for value in values_of(verdict, counts).values()}
     assert [name for name, choice in VERDICT.choices.items() if choice not in told] == [
         *(
-            *("empty", "too cheap", "apart", "even, measured", "sooner"),
+            *("empty", "unlike answers", "too cheap", "apart", "even, measured", "sooner"),
             *(f"{band}, {basis}" for basis in ("measured by steps", "calibrated") for band in SPEEDUPS),
             "unknown",
         )
@@ -323,11 +324,12 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     assert max(values_of(each_k, counts).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
     asks_the_past |= {speedup_uncertainty, speedup_low, speedup_high, step_cost_by_batch}
+    asks_the_past |= {signal for signal in ALL if signal.name in {"slo_events_in_hour", "slo_bad_events_in_hour"}}
     asks_the_past |= {k_changed, new_arm, *renamed.values(), busy_all_day}
     asks_the_past |= {acceptance_decline, silence, unserved, best_low, best_high, intervals_apart, lead_low}
     of_alerts = {firing_alerts, alert_age, *overview.ALERTS.values()}
     # No engine has the lens, and no model two servers that serve alike.
-    of_lens = {lens_coverage, lens_missed, *(signal for signal in ALL if signal.name.startswith("class_"))}
+    of_lens = {lens_coverage, *(signal for signal in ALL if signal.name.startswith("class_"))}
     none_here = asks_the_past | of_alerts | of_lens | {server_outlier, load_spread}
     none_here |= {step_time_change, step_cost, records_missing, gone, cut_off}
     found = {signal for signal, level in CASES if not values_of(signal, counts, level)}
