@@ -87,7 +87,8 @@ class Thresholds(Table):
     """`unfinished` of models whose clients cancel by design, such as completions in an editor, by name or regular
     expression."""
     refused: Share = 0.9
-    """Share of requests for generated text that are answered with 4xx, from which nobody is served. Heuristic."""
+    """Share of requests for generated text that are answered with 4xx or rejected, from which nobody is served.
+    Heuristic."""
     rejections: Share = 0.01
     """Largest share of requests rejected by a limit of the queue. Heuristic."""
     interruptions: AboveZero = 2.0

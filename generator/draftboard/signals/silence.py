@@ -1,6 +1,6 @@
 """Users that no server tells of: they do not arrive, are all refused, or a probe in their place fails."""
 
-from draftboard.catalogue import around
+from draftboard.catalogue import around, serving
 from draftboard.durations import Duration
 from draftboard.expr.nodes import (
     Before,
@@ -8,6 +8,7 @@ from draftboard.expr.nodes import (
     Expr,
     Function,
     If,
+    InDialect,
     InWindow,
     Labels,
     Match,
@@ -23,7 +24,7 @@ from draftboard.expr.nodes import (
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, SILENCE, Setting
-from draftboard.signals import absence, presence, responses, traffic
+from draftboard.signals import absence, presence, requests, responses, traffic
 from draftboard.signals.comparison import BASELINE, BEFORE, ENOUGH, past
 from draftboard.signals.presence import of_known
 from draftboard.signals.signal import Better, Code, Signal, Unit
@@ -72,6 +73,8 @@ _served_lately = over_level("group", (OverTime("max_over_time", traffic.first_to
 _all_refused = (
     (_answers(Match("status", "=", "4xx")) >= _LEAST) >= _answers() * Setting("thresholds.refused")
 ) & _served_lately
+_rejected = _of_service(requests.requests_rejected)
+_all_rejected = (InWindow(_rejected) >= _LEAST) >= InWindow(_rejected + _started) * Setting("thresholds.refused")
 silence = Signal(
     name="silence",
     title="Silent models",
@@ -98,11 +101,11 @@ unserved = Signal(
     name="unserved",
     title="Models whose users get nothing",
     question="Do a model's users get nothing, though its servers are up?",
-    description="1 for a model whose requests have stopped on all servers, are all answered with 4xx, or whose probes "
-    "all fail.",
+    description="1 for a model whose requests have stopped on all servers, are all answered with 4xx or rejected, or "
+    "whose probes all fail.",
     action="Send a request as a user does: compare its path, model name and key with what the servers expect.",
     note="Answered with 4xx: thresholds.refused of the requests for generated text, of a model that served some within "
-    "rules.baseline. Probes are those of the blackbox exporter whose targets have the label model_name.",
+    "rules.baseline. Rejected: as many, by a limit of the queue. Probes are those of the blackbox exporter whose targets have the label model_name.",
     unit=Unit.CODE,
     better=Better.LOWER,
     expr=merged(
@@ -110,6 +113,9 @@ unserved = Signal(
         {
             "no request reaches an engine any more": constant(1, silence),
             "all requests are answered with 4xx": constant(1, _all_refused),
+            "all requests are rejected by a limit": If(
+                InDialect(serving.ADMISSION_REJECTIONS), constant(1, _all_rejected)
+            ),
             "its probes fail": constant(1, _of_its_jobs.combined("unless", absence.gone, _SAME_MODEL)),
         },
     ),
