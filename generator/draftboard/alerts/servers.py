@@ -81,8 +81,8 @@ ON_SERVERS = (
         severity="critical",
         level=Level.SERVICE,
         guard=None,  # The signal asks for requests before.
-        when="the requests of a model that is never idle stop on all servers; or nearly all of the "
-        "requests for text are answered with 4xx, or are rejected by a limit of the queue; or all probes of a model fail",
+        when="the requests of a model that is never idle stop on all servers; or nearly all of the requests for text "
+        "are answered with 4xx, or are rejected by a limit of the queue; or all probes of a model fail",
         summary="Users of a model get nothing.",
         description="${who}: {{ $labels.symptom }}. Its servers answer scrapes.",
         dashboard="latency",

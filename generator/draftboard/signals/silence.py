@@ -105,7 +105,8 @@ unserved = Signal(
     "whose probes all fail.",
     action="Send a request as a user does: compare its path, model name and key with what the servers expect.",
     note="Answered with 4xx: thresholds.refused of the requests for generated text, of a model that served some within "
-    "rules.baseline. Rejected: as many, by a limit of the queue. Probes are those of the blackbox exporter whose targets have the label model_name.",
+    "rules.baseline. Rejected: as many, by a limit of the queue. Probes are those of the blackbox exporter whose "
+    "targets have the label model_name.",
     unit=Unit.CODE,
     better=Better.LOWER,
     expr=merged(
