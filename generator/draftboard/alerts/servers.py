@@ -1,10 +1,10 @@
 """Alerts on servers that are down, gone, stuck or unlike the others, and on models that reach no user."""
 
 from draftboard.alerts.alert import Alert
-from draftboard.expr.nodes import Expr, Labels, OverTime, Raw, first_of, on, over_level
+from draftboard.expr.nodes import Expr, Labels, OverTime, first_of, on, over_level
 from draftboard.quantity import EVALUATION, RATE_WINDOW, Setting
 from draftboard.signals import Level, Signal, absence, capacity, events, siblings, silence, stalls, states
-from draftboard.signals.presence import REMEMBERED, SEEN_BY
+from draftboard.signals.presence import REMEMBERED
 
 _users_wait = over_level("max", capacity.queue_wait.at(Level.MODEL)) > Setting("thresholds.late_first_token")
 # An outage does not end with a target that leaves discovery. Records of other groups are up to an evaluation older.
@@ -18,11 +18,16 @@ _gone_till_told = first_of(
 )
 
 
+_HUNG_LONG = 3
+"""Evaluations. Two equal last samples of a killed server read as a hang once they alone are in the window."""
+
+
 def _till_told(hung: Signal) -> Expr:
     """Where the hung servers of a model were killed: until it is told to be down or gone."""
     its_model = on(Labels("scope"), Labels("job"), Labels("model_name"))
-    was = OverTime("last_over_time", hung, RATE_WINDOW * 2)
-    return first_of(hung, was.combined("unless", over_level("group", Raw(SEEN_BY)), its_model))
+    long = OverTime("count_over_time", hung, RATE_WINDOW * 3) >= _HUNG_LONG
+    was = OverTime("last_over_time", hung, RATE_WINDOW * 2) & long
+    return first_of(hung, was.combined("unless", states.target_up.at(Level.TARGET).equals(1), its_model))
 
 
 ON_SERVERS = (
