@@ -550,6 +550,8 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "slo_events",  # divisor of the error ratios
         *("slo_unserved", "slo_refused"),  # parts of both
         "slo_bad_events",  # their dividend
+        *("slo_events_in_hour", "slo_bad_events_in_hour"),  # both of an hour, for ratios over days
+        *("best_k_low", "break_even_low", "break_even_high"),  # the other ends of ranges, in `explain`
         "error_budget",  # divisor of the burn rates
         "http_faults",  # shown with rejections, as HTTP server errors
         "samples_stopped",  # shown as the age of data
@@ -627,7 +629,7 @@ def test_the_worst_row_is_on_top(where: str, worst: list[str], falling: list[boo
 @pytest.mark.parametrize(
     ("where", "says"),
     [
-        ("draftboard-overview: Models, worst first", "where the speedup stays below 1, turn speculation off"),
+        ("draftboard-overview: Models, worst first", "where users still wait longer, turn speculation off"),
         ("draftboard-compare: Likeness of the load", "The intervals hold, each at its baseline's load"),
         ("draftboard-compare: Variants by measured speedup", "Tokens have a cost only while requests wait"),
     ],

@@ -133,8 +133,8 @@ objection = Signal(
     title="Objection to the measured speedup",
     short="Objection",
     question="What speaks against the comparison with the baseline?",
-    description="Prompts or answers whose mean lengths are apart by more than thresholds.load and chance, prompts of "
-    "which one side has far more cached, or whole answers that come no sooner than the baseline's.",
+    description="Mean lengths of prompts or answers apart by more than thresholds.load and chance, far more cached "
+    "prompts on one side, or whole answers that come no sooner than the baseline's.",
     action="Send both the same kind of requests, as a router at random does.",
     note="Only at like load. Where lengths are not alike, no speedup is measured.",
     unit=Unit.CODE,
