@@ -63,8 +63,17 @@ from draftboard.signals.monitoring import (
 from draftboard.signals.overview import data_age, gpus_saved, money_saved
 from draftboard.signals.requests import cut_off
 from draftboard.signals.siblings import server_outlier
-from draftboard.signals.silence import busy_all_day, silence, unserved
-from draftboard.signals.slo import BURNS, ERROR_RATIOS, attainment, budget_left, burning_fast, burning_slowly, time_left
+from draftboard.signals.silence import busy_all_day, silence
+from draftboard.signals.slo import (
+    BURNS,
+    ERROR_RATIOS,
+    IN_HOUR,
+    attainment,
+    budget_left,
+    burning_fast,
+    burning_slowly,
+    time_left,
+)
 from draftboard.signals.stalls import stuck, stuck_engines
 from draftboard.signals.states import STATES, state
 from draftboard.signals.steps import step_time_change
@@ -95,6 +104,7 @@ LONGER_THAN_A_WINDOW: set[Signal] = {
     *(heartbeat, samples_stopped, queue_wait),
     *(replacements, replicas_missing, unwatched, acceptance_of_hour, acceptance_at_start),
     *(next_steps.advice_since, next_steps.next_gain_age),
+    *IN_HOUR.values(),
     *ERROR_RATIOS.values(),
     *BURNS.values(),
 }
@@ -324,9 +334,8 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     assert max(values_of(each_k, counts).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
     asks_the_past |= {speedup_uncertainty, speedup_low, speedup_high, step_cost_by_batch}
-    asks_the_past |= {signal for signal in ALL if signal.name in {"slo_events_in_hour", "slo_bad_events_in_hour"}}
     asks_the_past |= {k_changed, new_arm, *renamed.values(), busy_all_day}
-    asks_the_past |= {acceptance_decline, silence, unserved, best_low, best_high, intervals_apart, lead_low}
+    asks_the_past |= {acceptance_decline, silence, best_low, best_high, intervals_apart, lead_low}
     of_alerts = {firing_alerts, alert_age, *overview.ALERTS.values()}
     # No engine has the lens, and no model two servers that serve alike.
     of_lens = {lens_coverage, *(signal for signal in ALL if signal.name.startswith("class_"))}
