@@ -16,6 +16,7 @@ OF_RATIOS = {
     "model:vllm_spec_decode_verdict:enum_rate5m": "a measured speedup refutes beyond 20 % only (thresholds.load)",
     "engine:vllm_health:enum_rate5m": "acceptance of an engine, costs of its model",
     "model:vllm_health:rank": "an order of models, by health, tokens and gain",
+    "service:vllm_unserved:bool": "nine in ten requests rejected, of which the alert wants ten minutes",
     "model:draftboard_spec_class_speedup_low:ratio_rate5m": "acceptance of a class, costs of its model",
     "model:draftboard_spec_class_speedup_high:ratio_rate5m": "acceptance of a class, costs of its model",
 }

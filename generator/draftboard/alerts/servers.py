@@ -1,10 +1,10 @@
 """Alerts on servers that are down, gone, stuck or unlike the others, and on models that reach no user."""
 
 from draftboard.alerts.alert import Alert
-from draftboard.expr.nodes import Expr, Labels, OverTime, first_of, on, over_level
+from draftboard.expr.nodes import Expr, If, InDialect, Labels, MetricOfDialect, OverTime, Raw, first_of, on, over_level
 from draftboard.quantity import EVALUATION, RATE_WINDOW, Setting
 from draftboard.signals import Level, Signal, absence, capacity, events, siblings, silence, stalls, states
-from draftboard.signals.presence import REMEMBERED
+from draftboard.signals.presence import REMEMBERED, SEEN_BY
 
 _users_wait = over_level("max", capacity.queue_wait.at(Level.MODEL)) > Setting("thresholds.late_first_token")
 # An outage does not end with a target that leaves discovery. Records of other groups are up to an evaluation older.
@@ -27,7 +27,9 @@ def _till_told(hung: Signal) -> Expr:
     its_model = on(Labels("scope"), Labels("job"), Labels("model_name"))
     long = OverTime("count_over_time", hung, RATE_WINDOW * 3) >= _HUNG_LONG
     was = OverTime("last_over_time", hung, RATE_WINDOW * 2) & long
-    return first_of(hung, was.combined("unless", states.target_up.at(Level.TARGET).equals(1), its_model))
+    held = first_of(hung, was.combined("unless", over_level("group", Raw(SEEN_BY)), its_model))
+    # Of a replica in flight that has no token yet, only the deployment is known, which no engine names.
+    return If(InDialect(MetricOfDialect("in_flight")), hung, held)
 
 
 ON_SERVERS = (
