@@ -106,6 +106,15 @@ def test_windows_without_scatter_are_fitted_exactly() -> None:
     assert (found.c.value, found.c.low, found.c.high) == pytest.approx((C, C, C))
 
 
+@pytest.mark.parametrize("equal", [2, 3, 4])
+def test_where_all_windows_but_one_yield_equally_many_tokens_they_still_scatter(equal: int) -> None:
+    found = windows(1, ks=(5,), loads=(4,), rounds=equal + 1, noise=0)
+    last = max(number for number, one in enumerate(found) if not one.is_baseline)
+    found = [replace(one, tokens=one.tokens * (1.25 if number == last else 1)) for number, one in enumerate(found)]
+    tokens = means(found).tokens_per_step[4, "K = 5"]
+    assert tokens.low < 4 < tokens.value < tokens.high
+
+
 def test_speedup_and_step_cost_are_those_of_the_arms() -> None:
     found: Means = means(windows(1, noise=0))
     assert found.plain_seconds[4].value == pytest.approx(PLAIN * 1.01)

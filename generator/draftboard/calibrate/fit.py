@@ -214,10 +214,19 @@ def _least_squares(values: Sequence[float], table: Sequence[Sequence[float]]) ->
 
 
 def _robust(values: Sequence[float], table: Sequence[Sequence[float]]) -> Any:  # noqa: ANN401
-    """Huber's estimator: outliers have little weight."""
+    """Huber's estimator: outliers have little weight.
+
+    Least squares where most windows are met exactly: the robust scale would be 0, by which residuals are divided.
+    """
     plain = _least_squares(values, table)
-    if max(map(abs, plain.resid)) < _NO_SCATTER:  # the robust scale would be 0, by which residuals are divided
+    if max(map(abs, plain.resid)) < _NO_SCATTER:
         return plain
     robust, scale = (optional_module(f"statsmodels.robust.{name}", *_WHY) for name in ("robust_linear_model", "scale"))
     # Huber's second proposal: of few windows the median of residuals is too rough a scale for intervals.
-    return robust.RLM(values, table).fit(scale_est=scale.HuberScale(), conv="coefs", tol=_SETTLED)
+    model = robust.RLM(values, table)
+    try:
+        with optional_module("numpy", *_WHY).errstate(divide="raise", invalid="raise"):
+            result = model.fit(scale_est=scale.HuberScale(), conv="coefs", tol=_SETTLED)
+    except FloatingPointError:
+        return plain
+    return result if result.scale > _NO_SCATTER else plain
