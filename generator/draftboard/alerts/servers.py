@@ -12,8 +12,8 @@ _down_till_served = first_of(
     OverTime("last_over_time", states.servers_down, EVALUATION * 3),
     OverTime("last_over_time", states.servers_down, REMEMBERED) & absence.gone,
 )
-# Servers that come back and do not answer, until they are told to be down.
-_gone_till_told = first_of(
+# Servers that come back and do not answer, until VLLMModelDown fires.
+_gone_till_down = first_of(
     absence.gone, OverTime("last_over_time", absence.gone, EVALUATION * 3) & (states.servers_down >= 1)
 )
 
@@ -22,8 +22,8 @@ _HUNG_LONG = 3
 """Evaluations. Two equal last samples of a killed server read as a hang once they alone are in the window."""
 
 
-def _till_told(hung: Signal) -> Expr:
-    """Where the hung servers of a model were killed: until it is told to be down or gone."""
+def _hung_till_down(hung: Signal) -> Expr:
+    """Where the hung servers of a model were killed: until VLLMModelDown or VLLMModelGone fires."""
     its_model = on(Labels("scope"), Labels("job"), Labels("model_name"))
     long = OverTime("count_over_time", hung, RATE_WINDOW * 3) >= _HUNG_LONG
     was = OverTime("last_over_time", hung, RATE_WINDOW * 2) & long
@@ -53,7 +53,7 @@ ON_SERVERS = (
     Alert(
         name="VLLMModelGone",
         signal=absence.gone,
-        watched=_gone_till_told,
+        watched=_gone_till_down,
         beyond="gone",
         for_="5m",
         severity="critical",
@@ -155,7 +155,7 @@ ON_SERVERS = (
     Alert(
         name="VLLMEngineStuck",
         signal=stalls.stuck,
-        watched=_till_told(stalls.stuck),
+        watched=_hung_till_down(stalls.stuck),
         beyond="stuck",
         for_="2m",
         severity="critical",
@@ -170,7 +170,7 @@ ON_SERVERS = (
     Alert(
         name="VLLMRequestsUnanswered",
         signal=stalls.unanswered,
-        watched=_till_told(stalls.unanswered),
+        watched=_hung_till_down(stalls.unanswered),
         beyond="unanswered",
         for_="3m",
         severity="critical",

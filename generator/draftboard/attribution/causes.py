@@ -7,7 +7,7 @@ from math import fsum
 from typing import NamedTuple, Self
 
 from draftboard.attribution.counted import Counted, Moment
-from draftboard.attribution.mix import Mix
+from draftboard.attribution.mix import ALONE, Mix
 from draftboard.attribution.result import UNEXPLAINED
 
 PHANTOMS, COVERAGE, LENGTHS, MIX = "phantoms", "coverage", "lengths", "mix"
@@ -20,8 +20,6 @@ _ACCEPTANCE = {
     DEEPER: "acceptance at deeper positions",
     LIKE: "acceptance of like requests",
 }
-_ALFEW = 0.8
-"""Share of a change that one engine must account for to be the one that changed."""
 _MOST = 0.5
 """Of the engines must have restarted for a restart to be the cause for all."""
 _LOADED = 0.2
@@ -185,7 +183,7 @@ def _alone(
 
     most = max(both, key=lambda name: abs(adds(name)))
     others = fsum(abs(adds(name)) for name in both if name != most)
-    return most if abs(adds(most)) > _ALFEW * (abs(adds(most)) + others) else None
+    return most if abs(adds(most)) > ALONE * (abs(adds(most)) + others) else None
 
 
 def _by_engine(side: Collection[Moment]) -> Mapping[str, Counted]:

@@ -13,8 +13,8 @@ from draftboard.attribution.counted import Class, Moment
 
 _MOST = 3
 """Classes that are named: of more, none stands out."""
-_ALONE = 0.8
-"""Share of the change within classes that these must account for to be the ones that changed."""
+ALONE = 0.8
+"""Share of a change that one engine, or few classes, must account for to be what changed."""
 _STILL = 0.25
 """Of their relative change: what the other classes together may have changed beside them."""
 _LIKE_DRAFTS = 0.05
@@ -144,7 +144,7 @@ def _few(classes: Mapping[str, _Sides]) -> tuple[str, ...]:
     names = sorted(both, key=lambda name: (-within[name], name))
     for count in range(1, min(_MOST, len(names) - 1) + 1):
         few, others = ([both[name] for name in some] for some in (names[:count], names[count:]))
-        if fsum(within[name] for name in names[:count]) <= _ALONE * fsum(within.values()):
+        if fsum(within[name] for name in names[:count]) <= ALONE * fsum(within.values()):
             continue
         own, rest = (abs(_relative(*(length - 1 for length in _lengths(some)))) for some in (few, others))
         alike = all(abs(_relative(old.draft_tokens, new.draft_tokens)) <= _LIKE_DRAFTS for old, new in few)
