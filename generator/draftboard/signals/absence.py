@@ -25,7 +25,7 @@ from draftboard.expr.nodes import (
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, Setting
-from draftboard.signals.presence import ARRIVES, expected, scraped, seen
+from draftboard.signals.presence import ARRIVES, expected, scraped, stayed
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.states import servers_down
 from draftboard.signals.traffic import generation_tokens
@@ -66,13 +66,9 @@ _to_serve = (_of_model("max", _desired_since_long) > 0) & _available
 _scraped = _of_model("group", scraped)
 
 _tokens = over_level("max", OverTime("max_over_time", generation_tokens, RATE_WINDOW * 3).at(Level.MODEL))
-_busy = first_of(over_level("max", expected) > 0, _tokens > 0)
-_down = OverTime("max_over_time", servers_down, RATE_WINDOW * 3) >= 1
-_forgotten = _down.combined("unless", over_level("group", seen.at(Level.ENGINE)))
-"""Down for longer than what its servers were is remembered."""
-_left_behind = first_of(over_level("group", expected) & first_of(_busy, _down), _forgotten).combined(
-    "and", ARRIVES, on(Labels("widest"))
-)
+_busy = over_level("group", expected) & first_of(over_level("max", expected) > 0, _tokens > 0)
+_died = over_level("group", stayed) & (OverTime("max_over_time", servers_down, RATE_WINDOW * 3) >= 1)
+_left_behind = first_of(_busy, _died).combined("and", ARRIVES, on(Labels("widest")))
 _remembered = If(
     Evaluator.RECORDS, over_level("group", first_of(_left_behind, Before(Ref("gone"), RATE_WINDOW * 2))), _left_behind
 )

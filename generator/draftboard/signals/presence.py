@@ -15,6 +15,7 @@ from draftboard.expr.nodes import (
     MetricOfDialect,
     Names,
     Now,
+    OverTime,
     Raw,
     Ref,
     first_of,
@@ -22,7 +23,7 @@ from draftboard.expr.nodes import (
     over_level,
 )
 from draftboard.expr.scope import Level
-from draftboard.quantity import EVALUATION, SCRAPE, SILENCE, Quantity, Setting, largest
+from draftboard.quantity import EVALUATION, RATE_WINDOW, SCRAPE, SILENCE, Quantity, Setting, largest
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.signal import Code, Signal, Unit
 from draftboard.status import Status
@@ -181,5 +182,10 @@ stays = Signal(
 )
 expected = If(Evaluator.RECORDS, stays.at(Level.ENGINE), stays.expr)
 """Engines seen lately that are not meant to go away."""
+_LATELY = RATE_WINDOW * 3
+stayed = OverTime("last_over_time", known, _LATELY).at(Level.TARGET).combined(
+    "and", Function("last_over_time", Raw(around.UP, _LATELY, _STAYS)), _SAME_TARGET
+)
+"""Servers known lately, however long they were down, that were not meant to go away."""
 scraped = first_of(known.at(Level.TARGET), expected.combined("and", Raw(around.UP), _SAME_TARGET))
 """Scrape targets, each with every model that it has served lately."""
