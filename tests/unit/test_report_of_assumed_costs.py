@@ -1,5 +1,6 @@
 """What a report says where no cost was measured or set: ranges, and only what all of a range supports."""
 
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -86,6 +87,25 @@ def test_a_load_that_loses_at_every_cost_costs_more(judged: Judged) -> None:
 def test_a_drafter_of_blocks_takes_no_other_k(judged: Judged) -> None:
     assert judged((950, 900, 10, 5, 5), "eagle3").verdict.advice == "try a shorter K"
     assert judged((950, 900, 10, 5, 5), "dspark").verdict.advice == "measure against a baseline"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "method", "drafted", "gains"),
+    [
+        ((700, 400, 200), "eagle3", None, ["the best k may be ", "one more token may be "]),
+        ((700, 400, 200), "eagle3", 2400, ["the best k may be "]),
+        ((950, 900, 10, 5, 5), "dspark", None, []),
+    ],
+)
+def test_a_reason_names_the_gains_that_are_known(
+    judged: Judged, accepted: tuple[float, ...], method: str, drafted: float | None, gains: list[str]
+) -> None:
+    verdict = judged(accepted, method, drafted=drafted).verdict
+    assert verdict.advice == "measure against a baseline"
+    (reason,) = (one for one in verdict.reasons if one.startswith("What to change depends on what a step costs"))
+    _, *told = re.split(": |, ", reason)
+    assert [re.sub("[0-9].*", "", one) for one in told] == gains
+    assert all(re.fullmatch("[a-z ]+[0-9.]+ to [0-9.]+ times as fast as now", one) for one in told)
 
 
 @pytest.mark.parametrize("running", [1, 8, 64, 256])

@@ -21,7 +21,7 @@ from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.decision import Choice
 from draftboard.signals.economics import affordable_inflation
 from draftboard.signals.gains import LEAST_GAIN, best_k, shorter_gain
-from draftboard.signals.signal import NOTHING, Code, within, worded
+from draftboard.signals.signal import Code, within, worded
 from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
 from draftboard.signals.verdicts import ASSUMED, BY_STEPS, MEASURED, UNCLEAR, VERDICT, verdict
 
@@ -113,7 +113,7 @@ def verdict_of(case: Case) -> objects.Verdict:
                 chosen.reason + _interval_in_words(case, chosen),
                 *(felt.reasons(case.settings) if felt else ()),
                 *_margin(case),
-                *((advised.reason,) if advised else ()),
+                *((reason_of(advised, case),) if advised else ()),
                 *_of_best_k(case),
             )
         ),
@@ -180,7 +180,7 @@ def _settling(case: Case) -> str:
 def _advised(case: Case, expected: Expectation, says: Ruling, advised: Choice | None) -> tuple[str | None, str]:
     """The advice of the records, and its reason; where its own steps tell costs, that which they support."""
     if expected.basis == ASSUMED or (advised and advised.code.says not in _BY_LENGTH):
-        return (advised.code.says, filled(advised.reason, case)) if advised else (None, "")
+        return (advised.code.says, filled(reason_of(advised, case), case)) if advised else (None, "")
     return _length(expected, says) if expected.speedup_at else (None, "")
 
 
@@ -235,10 +235,22 @@ class _Value:
         return format(self._value, spec) if spec else worded(self._signal, self._value)
 
 
+def _names_in(template: str) -> frozenset[str]:
+    """Of the signals that a template names."""
+    return _BY_NAME.keys() & {field.partition(".")[0] for _, field, _, _ in Formatter().parse(template) if field}
+
+
+def reason_of(choice: Choice, case: Case) -> str:
+    """The template of its reason, with the details of which every signal has a value."""
+    known = [
+        one for one in choice.details if all(case.numbers.value(_BY_NAME[name]) is not None for name in _names_in(one))
+    ]
+    return choice.reason + (f": {', '.join(known)}" if known else "")
+
+
 def filled(template: str, case: Case) -> str:
     """A template of reasons with its fields filled in: signals by name, `thresholds` and `least` of the settings."""
-    names = {field.partition(".")[0] for _, field, _, _ in Formatter().parse(template) if field} & _BY_NAME.keys()
-    values = {name: _Value(_BY_NAME[name], case.numbers.value(_BY_NAME[name])) for name in names}
+    values = {name: _Value(_BY_NAME[name], case.numbers.value(_BY_NAME[name])) for name in _names_in(template)}
     settings = case.settings
     known = {"thresholds": settings.thresholds, "least": settings.traffic}
-    return template.format(**values, **known).replace(f"{NOTHING} to {NOTHING} times", "an unknown gain")
+    return template.format(**values, **known)

@@ -18,9 +18,9 @@ from draftboard.signals.traffic import draft_tokens
 from draftboard.signals.verdicts import even, loses, refuted, unclear
 from draftboard.status import Status
 
-_BY_COSTS = (
-    "the best k may be {shorter_gain} to {shorter_gain_high} times as fast as now, one more token {longer_gain} to "
-    "{longer_gain_high} times"
+_MAY_GAIN = (
+    "the best k may be {shorter_gain} to {shorter_gain_high} times as fast as now",
+    "one more token may be {longer_gain} to {longer_gain_high} times as fast as now",
 )
 _FELL = Code(5, "look at what changed", Status.WARN)
 # Once a fall is as old as "before", acceptance is what it was before. It lasts as long as what began with it.
@@ -102,12 +102,14 @@ ADVICE = Decision(
         "another": Choice(
             Code(12, "measure another K", Status.ODD),
             gains.best_speedup & first_of(users.measured_speedup, step_cost),
-            f"No other K is measured, and {_BY_COSTS}: run one server with another K beside it",
+            "No other K is measured. Run one server with another K beside it",
+            details=_MAY_GAIN,
         ),
         "measure": Choice(
             Code(10, "measure against a baseline", Status.ODD),
             gains.best_speedup,
-            f"What to change depends on what a step costs: {_BY_COSTS}",
+            "What to change depends on what a step costs",
+            details=_MAY_GAIN,
         ),
     }
 )

@@ -18,6 +18,8 @@ class Choice:
     basis: str = ""  # What a verdict rests on; empty where it is withheld.
     possible: Condition | None = None
     """Where it can hold at all, if not everywhere."""
+    details: tuple[str, ...] = ()
+    """What follows the reason, each where all signals that it names have a value."""
 
     def where_possible(self, expression: Expr) -> Expr:
         """The expression, where this row can hold at all."""
