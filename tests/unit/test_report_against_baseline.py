@@ -13,7 +13,7 @@ import pytest
 
 from draftboard.catalogue import latency
 from draftboard.output import as_markdown
-from draftboard.reading import Growth, Lifetime, Tally
+from draftboard.reading import Growth, Lifetime, Since, Tally
 from draftboard.report import ModelReport, Reading, Report, report, verdict_of
 from draftboard.report.document import document, status_of
 from draftboard.settings import Settings
@@ -199,6 +199,28 @@ def test_without_a_time_the_batches_of_steps_tell_whether_loads_are_alike() -> N
     model, _ = read(server(0.02, "a:1", batch=32), PLAIN, seconds=None)
     assert (model.measured_speedup, known(model.speculation).step_cost) == (None, None)
     assert any("decode steps of 31.6 requests against 2" in note for note in model.notes)
+
+
+@pytest.mark.parametrize("since", [Since.RESTART, Since.BIRTH])
+@pytest.mark.parametrize("cut", ["baseline", "variant"])
+def test_a_server_that_counted_for_a_part_of_the_time_has_an_unknown_request_rate(cut: str, since: Since) -> None:
+    # It had twice the load, in larger batches, for half of the time: as many requests as the other in all of it.
+    late, other = (
+        server(0.03, "b:1", speculates=cut == "variant", batch=4),
+        server(0.02, "a:1", speculates=cut != "variant"),
+    )
+    model = next(one for one in read(replace(late, since=since), other) if one.method != "none")
+    assert model.measured_speedup is None
+    assert any(
+        note.startswith("The baseline measures no speedup: a server restarted or appeared within the time, and ")
+        for note in model.notes
+    )
+
+
+@pytest.mark.parametrize("since", [Since.RESTART, Since.BIRTH])
+def test_a_server_that_counted_for_a_part_of_the_time_measures_in_batches_of_like_size(since: Since) -> None:
+    model, _ = read(FAST, replace(server(0.03, "b:1", speculates=False, requests=30), since=since))
+    assert model.measured_speedup == pytest.approx(1.5)
 
 
 def served(rate: float, seed: int, *, k: int = 0) -> Tally:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from draftboard.catalogue import Metric, latency, serving
 from draftboard.expr.to_numbers import values_of
 from draftboard.intervals import Estimate
-from draftboard.reading import Growth, Tally, counts_of
+from draftboard.reading import Growth, Since, Tally, counts_of
 from draftboard.report.numbers import COUNTED, Part
 from draftboard.report.scatter import ratios
 from draftboard.report.standardised import standardised
@@ -23,6 +23,8 @@ _ANY = "any"
 _HARDLY_IDLE = 4.0
 """Requests that share a step on average, from which an engine has none for less than 2 % of the time, as requests come
 at random (e ^ -4)."""
+_IN_PART = {Since.RESTART, Since.BIRTH}
+_CUT = "a server restarted or appeared within the time, and its decode steps were not in batches of like size: repeat"
 BESIDE = (measured_speedup, objection, baseline_prompt_length, baseline_answer_length)
 """Signals of a variant beside its baseline, by the counts of both."""
 MEASURED = (*BESIDE, speedup_low, speedup_high, step_cost)
@@ -74,12 +76,16 @@ def measuring(
         least = f"{finished:,.0f} {of} finished on a side (minimum {settings.traffic.to_compare(of):,.0f})"
         return Measuring(step_cost=cost, why=least)
     batches = _batches(variant, baseline)
+    # The rates of a server that did not count all the time are those of a part of it.
+    if cut := any(one.since in _IN_PART for one in (*variant, *baseline)):
+        if not batches or not _alike(batches, settings):
+            return Measuring(why=_CUT)
     # Without a time there are no rates: as many requests finished at any load.
-    if not seconds and batches and not _alike(batches, settings):
+    elif not seconds and batches and not _alike(batches, settings):
         if why := _unlike_arrivals(variant, baseline, batches, settings):
             return Measuring(why=why)
         batches = [batches[1]] * 2  # The variant's is what its steps make of as many arrivals.
-    if seconds:
+    if seconds and not cut:
         batches = [_sum(side, latency.END_TO_END_LATENCY.sum) / seconds / len(side) for side in (variant, baseline)]
     sides = [_with_batch(side, batch) for side, batch in zip((variant, baseline), batches or (0.0, 0.0), strict=True)]
     counts = counts_of([*sides[0], *sides[1]], settings, _ANY)
