@@ -176,7 +176,7 @@ def test_counters_are_read_only_as_rates_and_resets_or_asked_whether_they_are_th
         under = [
             argument.vector_selector.name
             for call in nodes(rule["expr"], promql_parser.Call)
-            if call.func.name in {"rate", "increase", "resets", "last_over_time"}
+            if call.func.name in {"rate", "increase", "resets", "last_over_time", "count_over_time"}
             for argument in call.args
             if isinstance(argument, promql_parser.MatrixSelector) and argument.vector_selector.name in counters
         ]

@@ -153,6 +153,8 @@ def holds(condition: nodes.Condition, scope: Scope) -> bool:
         case nodes.Exposed():
             metric = _in_dialect(condition.metric, scope)
             return metric is not None and scope.settings.dialect.presence(metric) is condition.presence
+        case nodes.Evaluator.RECORDS_AT_ONCE:
+            return scope.edition.reads_records and scope.records is None
         case nodes.Evaluator():
             return scope.edition in _EDITIONS[condition]
 

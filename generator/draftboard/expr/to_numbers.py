@@ -85,6 +85,7 @@ _OF_ONE_WINDOW: Mapping[str, Callable[[float], float]] = {
     "avg_over_time": float,
     "max_over_time": float,
     "last_over_time": float,
+    "count_over_time": lambda _: 1.0,
 }
 
 

@@ -190,8 +190,8 @@ class _Answer:
         method, model = labels.pop(names.spec_method, ""), labels.pop(names.model_name, "")
         baselines = self._baselines.get(kept(key, (*names.scope, names.model_name)), ())
         case = self._case(self.models.of(key), "its engines together")
-        measured, objected = (case.numbers.value(signal) is not None for signal in (measured_speedup, objection))
-        both = sides(self.parts, key, self.settings) if measured or objected else ((), ())
+        measured = case.numbers.value(measured_speedup) is not None
+        both = sides(self.parts, key, self.settings) if measured or case.numbers.value(objection) else ((), ())
         case = replace(
             case,
             baselines=baselines,

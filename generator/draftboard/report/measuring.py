@@ -91,7 +91,7 @@ def measuring(
     counts = counts_of([*sides[0], *sides[1]], settings, _ANY)
     found = {signal: next(iter(values_of(signal, counts).values()), None) for signal in BESIDE}
     beside = {signal: value for signal, value in found.items() if value is not None}
-    if not {measured_speedup, objection} & beside.keys():
+    if measured_speedup not in beside and not beside.get(objection):
         return Measuring(beside, step_cost=cost, why=measured_speedup.empty)
     plain, own = (parts_of(grown, side) for side in (baseline, variant))
     before, after = (ratios(side).get(per_token.mean.name) for side in (plain, own))

@@ -235,7 +235,7 @@ class _Value:
         return format(self._value, spec) if spec else worded(self._signal, self._value)
 
 
-def _names_in(template: str) -> frozenset[str]:
+def _names_in(template: str) -> set[str]:
     """Of the signals that a template names."""
     return _BY_NAME.keys() & {field.partition(".")[0] for _, field, _, _ in Formatter().parse(template) if field}
 

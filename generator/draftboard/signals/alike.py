@@ -3,6 +3,7 @@
 from draftboard.catalogue import Metric, latency, serving
 from draftboard.expr.nodes import (
     Aggregate,
+    Evaluator,
     Expr,
     Function,
     If,
@@ -21,7 +22,7 @@ from draftboard.expr.nodes import (
     over_level,
     rate,
 )
-from draftboard.quantity import Setting
+from draftboard.quantity import Quantity, Setting
 from draftboard.signals.baseline import METHOD, of_speculating
 from draftboard.signals.capacity import answer_length, prompt_length, prompt_tokens
 from draftboard.signals.decision import Choice, Decision
@@ -34,6 +35,8 @@ _BASELINE = Match(METHOD, "=", Setting("methods.baseline"))
 MODEL = (Labels("scope"), Labels("model_name"))
 """A variant and its baseline have these labels in common."""
 _LEAST = 1 - Setting("thresholds.load")
+_PRESENT = 0.9
+"""Samples of one side in a window, as a share of the other's."""
 _FINISHED = latency.TIME_PER_OUTPUT_TOKEN.count
 
 
@@ -48,11 +51,11 @@ def total_of_baseline(metric: Metric) -> Expr:
     return _of_baseline("sum", "rate", metric)
 
 
-def _alike(function: str, metric: Metric) -> Expr:
+def _alike(function: str, metric: Metric, least: Quantity | float = _LEAST) -> Expr:
     """Where the mean over engines is as the baseline's; a mean of 0 says nothing."""
     of_engine = over_level("avg", Function(function, Raw(metric, Window.RATE)))
     ratio = of_engine.ratio(_of_baseline("avg", function, metric), on(*MODEL, group="left"))
-    return (ratio >= _LEAST) <= 1 / _LEAST
+    return (ratio >= least) <= 1 / least
 
 
 # What one sample is: a request, or a token where requests are not counted.
@@ -63,7 +66,10 @@ _enough = If(
 )
 serves_enough = total_of_baseline(_FINISHED) > _enough
 """Where the baseline's requests are more than a few."""
-alike_load = _alike("avg_over_time", serving.REQUESTS_RUNNING) | _alike("rate", _FINISHED)
+_alike_load = _alike("avg_over_time", serving.REQUESTS_RUNNING) | (
+    # The rate of an engine that restarts or appears within the window is that of a part of it.
+    _alike("rate", _FINISHED) & _alike("count_over_time", _FINISHED, _PRESENT)
+)
 """Clients keep so many requests in flight or send so many a second; a faster server changes the other one."""
 _first_tokens = total_of_baseline(latency.TIME_TO_FIRST_TOKEN.count)
 
@@ -112,8 +118,6 @@ _computed_of_baseline = (
 _cached = _far(_computed, _of_each_variant(_computed_of_baseline))
 """Where one side's prefix cache saves so much that its steps wait less for prefills, at equal lengths."""
 _prompts, _answers = _far(prompt_length, baseline_prompt_length), _far(answer_length, baseline_answer_length)
-unlike = first_of(_prompts, _answers, _cached)
-"""Where other requests than the baseline's make a difference that speculation does not."""
 OBJECTION = Decision(
     {
         "prompts": Choice(Code(1, "prompts are not alike", Status.ODD), first_of(_prompts, _cached)),
@@ -126,6 +130,7 @@ OBJECTION = Decision(
             )
             >= 1,
         ),
+        "nothing": Choice(Code(0, "nothing", Status.GOOD), of_speculating(rate(_FINISHED))),
     }
 )
 objection = Signal(
@@ -138,10 +143,16 @@ objection = Signal(
     action="Send both the same kind of requests, as a router at random does.",
     note="Only at like load. Where lengths are not alike, no speedup is measured.",
     unit=Unit.CODE,
-    expr=OfOneMoment(OBJECTION.expr & alike_load),
+    expr=OfOneMoment(OBJECTION.expr & _alike_load),
     record="vllm_measured_speedup:objection_enum_rate{window}",
     codes=OBJECTION.codes,
-    empty="nothing speaks against what is measured",
+    empty="no baseline of this model has a similar load",
 )
+alike = If(
+    Evaluator.RECORDS_AT_ONCE,
+    OBJECTION.any_of(objection, "nothing", "no sooner"),
+    _alike_load.combined("unless", first_of(_prompts, _answers, _cached)),
+)
+"""Where no other load, and no other requests than the baseline's make a difference that speculation does not."""
 no_sooner = OBJECTION.any_of(objection, "no sooner")
 """Where users wait as long for whole answers, whatever their tokens do."""

@@ -23,7 +23,7 @@ from draftboard.expr.to_numbers import values_of
 from draftboard.intervals import Estimate
 from draftboard.quantity import RATE_WINDOW, Quantity, Setting
 from draftboard.settings import Settings
-from draftboard.signals.alike import MODEL, alike_load, serves_enough, total_of_baseline, unlike
+from draftboard.signals.alike import MODEL, alike, serves_enough, total_of_baseline
 from draftboard.signals.baseline import of_speculating
 from draftboard.signals.comparison import usual
 from draftboard.signals.latency import per_token, per_token_tail
@@ -68,11 +68,9 @@ measured_speedup = Signal(
     unit=Unit.TIMES,
     better=Better.HIGHER,
     expr=OfOneMoment(
-        (
-            (_baseline_time & serves_enough).ratio(of_speculating(per_token.mean), on(*MODEL, group="right"))
-            & alike_load
-        ).combined("unless", unlike)
-    ),
+        (_baseline_time & serves_enough).ratio(of_speculating(per_token.mean), on(*MODEL, group="right"))
+    )
+    & alike,
     record="vllm_measured_speedup:ratio_rate{window}",
     bands=_SPEEDUP_BANDS,
     empty="no baseline of this model serves enough of similar requests under a similar load",

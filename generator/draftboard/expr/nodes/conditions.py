@@ -13,6 +13,7 @@ class Evaluator(Enum):
     """What an expression depends on of whoever evaluates it."""
 
     RECORDS = "reads what rules have recorded"
+    RECORDS_AT_ONCE = "reads what rules have recorded in this evaluation, which some rulers show in the next"
     RAW_PANEL = "is a panel of raw series: it cannot afford days of a past, and its window follows the zoom"
     ONCE = "evaluates once, from raw series: it computes no past"
 
