@@ -10,7 +10,7 @@ from operator import attrgetter, itemgetter
 from statistics import fmean
 from typing import Literal
 
-from draftboard.calibrate import fit
+from draftboard.calibrate import fit, slo
 from draftboard.calibrate.result import AtContext, Calibration, Costs, Fragment, Point, Row, Stop
 from draftboard.calibrate.windows import BASELINE, Cell, Measured, Window
 from draftboard.errors import DraftboardError
@@ -47,6 +47,8 @@ def calibrated(measured: Measured, settings: Settings) -> Calibration:
         settings=fragment,
         notes=(*measured.notes, *dropped, *_notes(costs, fragment)),
         contexts=tuple(_contexts(measured.windows, fragment)),
+        # Requests of history are not known to be equal.
+        savings=slo.savings(windows, settings) if measured.origin == "load" else (),
     )
 
 

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from draftboard.calibrate.windows import BASELINE, Measured, Window
-from draftboard.catalogue import latency, serving, speculation
+from draftboard.catalogue import Histogram, latency, serving, speculation
 from draftboard.errors import DraftboardError
 from draftboard.expr.to_numbers import values_of
 from draftboard.output import Progress, no_progress
-from draftboard.reading import Page, Since, counts_of, growth, lifetime
+from draftboard.reading import Growth, Page, Since, counts_of, growth, lifetime
 from draftboard.settings import Settings
+from draftboard.settings.objectives import HISTOGRAMS
 from draftboard.signals import Level
 from draftboard.signals.costs import decode_batch
 from draftboard.signals.steps import CONTEXT
@@ -99,7 +100,8 @@ class _Variant:
         self.failures.update(outcome.failure for outcome in batch.outcomes if outcome.completion is None)
         after = settled_page(self.api, before, batch)
         self.disturbances += foreign_notes(foreign(self.plan, self.settings, before, after, batch))
-        return window_between(BASELINE if self.is_baseline else self.api.name, concurrency, before, pages[0])
+        variant = BASELINE if self.is_baseline else self.api.name
+        return window_between(variant, concurrency, before, pages[0], self.settings)
 
     def notes(self) -> Iterator[str]:
         """Failed requests and disturbed rounds."""
@@ -109,7 +111,7 @@ class _Variant:
             yield f"{self.api.name}: {len(self.disturbances)} rounds were disturbed, last by {self.disturbances[-1]}"
 
 
-def window_between(variant: str, concurrency: int, before: Page, after: Page) -> Window:
+def window_between(variant: str, concurrency: int, before: Page, after: Page, settings: Settings = _DEFAULTS) -> Window:
     """The window between two pages of a server. DraftboardError where it restarted, or decoded nothing."""
     grown = growth(before, after)
     if any(tally.since is not Since.WINDOW for tally in grown.tallies):
@@ -132,7 +134,19 @@ def window_between(variant: str, concurrency: int, before: Page, after: Page) ->
         drafts=total(grown, speculation.DRAFTS) or 0.0,
         drafted=total(grown, speculation.DRAFT_TOKENS) or 0.0,
         context=math.ceil(max(contexts.values(), default=0.0)),
+        within={name: _within(grown, HISTOGRAMS[name], bound) for name, bound in settings.slo.thresholds.items()},
     )
+
+
+def _within(grown: Growth, histogram: Histogram, bound: float) -> tuple[float, float]:
+    """Samples up to that bound, and all of them."""
+    up_to = (
+        value
+        for tally in grown.tallies
+        for (name, labels), value in tally.counted.items()
+        if name == histogram.bucket.name and float(dict(labels)["le"]) == bound
+    )
+    return sum(up_to), total(grown, histogram.count) or 0.0
 
 
 def of_load(

@@ -92,6 +92,34 @@ class AtContext(Described):
     """v by batch size, at the c of the settings; empty without a method, or where nothing was drafted."""
 
 
+@dataclass(frozen=True)
+class Reach(Described):
+    """Loads up to which a variant holds the declared objectives of time, by requests in flight."""
+
+    held: int | None
+    """The largest load of which every window holds them, as all smaller ones do."""
+    missed: int | None
+    """The least load of which every window misses one."""
+    least: float | None
+    """Tokens per second of decoding at the one, in its slowest window."""
+    most: float | None
+    """The most of any window up to the other."""
+
+
+@dataclass(frozen=True)
+class Saving(Described):
+    """GPUs that a candidate saves at the declared objectives of time, for as many tokens per second."""
+
+    candidate: str
+    baseline: Reach
+    own: Reach
+    low: float | None
+    """Share of GPUs at the unfavourable ends of both; None where one is not known."""
+    high: float | None
+    """At the favourable ends."""
+    says: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Calibration(Described):
     """Costs of speculation against a baseline."""
@@ -115,3 +143,5 @@ class Calibration(Described):
     notes: tuple[str, ...]
     contexts: tuple[AtContext, ...] = ()
     """Where several were measured, the shortest first. All else is of all contexts together."""
+    savings: tuple[Saving, ...] = ()
+    """From servers, where an objective of time is declared."""

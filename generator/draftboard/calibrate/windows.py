@@ -1,7 +1,7 @@
 """Windows of a measurement: time and tokens of decode steps at a steady load."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
 from typing import Literal
@@ -24,6 +24,8 @@ class Window:
     drafts: float = 0.0
     drafted: float = 0.0  # Tokens.
     context: int = 0  # Tokens of a request that it had at most: its class. 0: unknown.
+    within: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Requests within the time of each declared objective, and all of them; of servers only."""
     block: int = 0  # Of history: windows of one block share prompts and disturbances.
 
     @property

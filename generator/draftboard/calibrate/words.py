@@ -26,7 +26,7 @@ def document(calibration: Calibration) -> Document:
     return Document.of(
         (
             Sentence(opening, Status.QUIET),
-            *(*_measured(calibration), *_costs(calibration), *_contexts(calibration)),
+            *(*_measured(calibration), *_costs(calibration), *_contexts(calibration), *_savings(calibration)),
             Bullets(calibration.notes),
         )
     )
@@ -48,6 +48,13 @@ def _contexts(calibration: Calibration) -> Iterator[Block]:
         yield Sentence("Add these options to `draftboard plan schedule`, for K by batch and context:")
         options = (f"--inflation {at}:{','.join(f'{size}={v:g}' for size, v in curve)}" for at, curve in curves)
         yield Verbatim(" ".join(options))
+
+
+def _savings(calibration: Calibration) -> Iterator[Block]:
+    """GPUs at the declared objectives of time."""
+    if calibration.savings:
+        yield Heading("Saving at the SLO")
+        yield Bullets(tuple(f"{one.candidate}: {one.says}" for one in calibration.savings))
 
 
 def _measured(calibration: Calibration) -> Iterator[Block]:

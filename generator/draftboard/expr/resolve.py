@@ -130,8 +130,10 @@ def _in_dialect(metric: Metric | nodes.MetricOfDialect, scope: Scope) -> Metric 
     return own
 
 
+_READING = {edition for edition in Edition if edition.reads_records}
 _EDITIONS = {
-    nodes.Evaluator.RECORDS: {edition for edition in Edition if edition.reads_records},
+    nodes.Evaluator.RECORDS: _READING,
+    nodes.Evaluator.RECORDS_AT_ONCE: _READING,
     nodes.Evaluator.RAW_PANEL: {Edition.RAW},
     nodes.Evaluator.ONCE: {Edition.ONCE},
 }
@@ -153,10 +155,9 @@ def holds(condition: nodes.Condition, scope: Scope) -> bool:
         case nodes.Exposed():
             metric = _in_dialect(condition.metric, scope)
             return metric is not None and scope.settings.dialect.presence(metric) is condition.presence
-        case nodes.Evaluator.RECORDS_AT_ONCE:
-            return scope.edition.reads_records and scope.records is None
         case nodes.Evaluator():
-            return scope.edition in _EDITIONS[condition]
+            late = condition is nodes.Evaluator.RECORDS_AT_ONCE and scope.records is not None
+            return scope.edition in _EDITIONS[condition] and not late
 
 
 @singledispatch
