@@ -183,8 +183,10 @@ stays = Signal(
 expected = If(Evaluator.RECORDS, stays.at(Level.ENGINE), stays.expr)
 """Engines seen lately that are not meant to go away."""
 _LATELY = RATE_WINDOW * 3
-stayed = OverTime("last_over_time", known, _LATELY).at(Level.TARGET).combined(
-    "and", Function("last_over_time", Raw(around.UP, _LATELY, _STAYS)), _SAME_TARGET
+stayed = (
+    OverTime("last_over_time", known, _LATELY)
+    .at(Level.TARGET)
+    .combined("and", Function("last_over_time", Raw(around.UP, _LATELY, _STAYS)), _SAME_TARGET)
 )
 """Servers known lately, however long they were down, that were not meant to go away."""
 scraped = first_of(known.at(Level.TARGET), expected.combined("and", Raw(around.UP), _SAME_TARGET))
