@@ -150,7 +150,7 @@ def _scenario(name: str, entry: Mapping[str, Any]) -> Scenario:
                 labels[key] = value
         first = sum(1 for one, _ in servers if one["job"] == labels["job"])
         servers += [
-            (labels | {"instance": f"{labels['job']}-{first + number}"}, replace(Server(), **numbers))
+            ({"instance": f"{labels['job']}-{first + number}"} | labels, replace(Server(), **numbers))
             for number in range(int(count))
         ]
     changes = tuple(_change(text, minutes) for text in entry.get("changes", []))

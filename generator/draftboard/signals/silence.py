@@ -34,6 +34,7 @@ _JUST_BEFORE = Duration(900)
 _HALF = 0.5
 _LEAST = Setting("traffic.requests_to_compare")
 _SAME_MODEL = on(Labels("scope"), Labels("model_name"))
+_SERVICE = (Labels("scope"), Labels("job"), Labels("model_name"))
 
 
 def _of_service(figure: Expr) -> Expr:
@@ -70,9 +71,14 @@ def _answers(*status: Match) -> Expr:
 
 
 _served_lately = over_level("group", (OverTime("max_over_time", traffic.first_tokens, BASELINE) > 0).at(Level.MODEL))
-_all_refused = (
-    (_answers(Match("status", "=", "4xx")) >= _LEAST) >= _answers() * Setting("thresholds.refused")
-) & _served_lately
+_of_served = presence.seen.at(Level.ENGINE).combined("and", _served_lately, on(*_SERVICE))
+_had_users = over_level("group", presence.known.at(Level.TARGET).combined("and", _of_served, on(Labels("target"))))
+"""Its servers served somebody lately, perhaps under another name."""
+_all_refused = ((_answers(Match("status", "=", "4xx")) >= _LEAST) >= _answers() * Setting("thresholds.refused")) & If(
+    Evaluator.RECORDS,
+    over_level("group", first_of(_had_users, Before(Ref("unserved"), RATE_WINDOW * 2))),
+    _had_users,
+)
 _rejected = _of_service(requests.requests_rejected)
 _all_rejected = (InWindow(_rejected) >= _LEAST) >= InWindow(_rejected + _started) * Setting("thresholds.refused")
 silence = Signal(
@@ -104,8 +110,8 @@ unserved = Signal(
     description="1 for a model whose requests have stopped on all servers, are all answered with 4xx or rejected, or "
     "whose probes all fail.",
     action="Send a request as a user does: compare its path, model name and key with what the servers expect.",
-    note="Answered with 4xx: thresholds.refused of the requests for generated text, of a model that served some within "
-    "rules.baseline. Rejected: as many, by a limit of the queue. Probes are those of the blackbox exporter whose "
+    note="Answered with 4xx: thresholds.refused of the requests for generated text, of a model whose servers "
+    "served some within rules.baseline, under whatever name. Rejected: as many, by a limit of the queue. Probes are those of the blackbox exporter whose "
     "targets have the label model_name.",
     unit=Unit.CODE,
     better=Better.LOWER,
