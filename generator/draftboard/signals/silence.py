@@ -75,9 +75,7 @@ _of_served = presence.seen.at(Level.ENGINE).combined("and", _served_lately, on(*
 _had_users = over_level("group", presence.known.at(Level.TARGET).combined("and", _of_served, on(Labels("target"))))
 """Its servers served somebody lately, perhaps under another name."""
 _all_refused = ((_answers(Match("status", "=", "4xx")) >= _LEAST) >= _answers() * Setting("thresholds.refused")) & If(
-    Evaluator.RECORDS,
-    over_level("group", first_of(_had_users, Before(Ref("unserved"), RATE_WINDOW * 2))),
-    _had_users,
+    Evaluator.RECORDS, over_level("group", first_of(_had_users, Before(Ref("unserved"), RATE_WINDOW * 2))), _had_users
 )
 _rejected = _of_service(requests.requests_rejected)
 _all_rejected = (InWindow(_rejected) >= _LEAST) >= InWindow(_rejected + _started) * Setting("thresholds.refused")
@@ -110,9 +108,9 @@ unserved = Signal(
     description="1 for a model whose requests have stopped on all servers, are all answered with 4xx or rejected, or "
     "whose probes all fail.",
     action="Send a request as a user does: compare its path, model name and key with what the servers expect.",
-    note="Answered with 4xx: thresholds.refused of the requests for generated text, of a model whose servers "
-    "served some within rules.baseline, under whatever name. Rejected: as many, by a limit of the queue. Probes are those of the blackbox exporter whose "
-    "targets have the label model_name.",
+    note="Answered with 4xx: thresholds.refused of the requests for generated text, of a model whose servers served "
+    "some within rules.baseline, under whatever name. Rejected: as many, by a limit of the queue. Probes are those of "
+    "the blackbox exporter whose targets have the label model_name.",
     unit=Unit.CODE,
     better=Better.LOWER,
     expr=merged(

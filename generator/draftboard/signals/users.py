@@ -67,9 +67,7 @@ measured_speedup = Signal(
     "the batch, or as many finished per second.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
-    expr=OfOneMoment(
-        (_baseline_time & serves_enough).ratio(of_speculating(per_token.mean), on(*MODEL, group="right"))
-    )
+    expr=OfOneMoment((_baseline_time & serves_enough).ratio(of_speculating(per_token.mean), on(*MODEL, group="right")))
     & alike,
     record="vllm_measured_speedup:ratio_rate{window}",
     bands=_SPEEDUP_BANDS,
