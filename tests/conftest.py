@@ -166,6 +166,4 @@ def replayed(
 ) -> AbstractContextManager[Replay]:
     """A recording with all rules or those given, served for a `with`; data stays in `keep_in`."""
     prometheus, promtool = program("prometheus"), program("promtool")
-    return replaying(
-        recording, settings, prometheus=prometheus, promtool=promtool, keep_in=keep_in, recording_rules=rules
-    )
+    return replaying(recording, settings, prometheus=prometheus, promtool=promtool, keep_in=keep_in, rules=rules)

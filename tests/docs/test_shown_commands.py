@@ -47,7 +47,7 @@ for each in shown():
         PAGES.setdefault(str(each.page.relative_to(ROOT)), []).append(each)
 
 SPEED = 60
-START, MINUTES = 1_800_000_000, 30
+START, MINUTES = 1_756_800_000, 30
 SERVES = re.compile(r"draftboard simulate (?!.*--(backfill|list))")
 QUICK = {
     r"report \S+:\d|doctor \d": "--window 5s",

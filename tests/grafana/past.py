@@ -11,21 +11,19 @@ from itertools import chain
 from pathlib import Path
 
 from conftest import ROOT, program, replayed
-from draftboard.alerts import WATCHDOG
 from draftboard.build import render
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.catalogue import around, probe
-from draftboard.lab.replay import Firing, firings
 from draftboard.lab.simulator import find
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
-from draftboard.prometheus import Promtool, Server
+from draftboard.prometheus import Server
 from draftboard.settings import Settings
 
 HERE = ROOT / "tests/grafana"
 BUILD = ROOT / "build/grafana"
 SIMULATOR = ROOT / "generator/draftboard/lab/simulator"
-END = 1_800_000_420
+END = 1_756_800_420
 """Off the full hour, whose label would be cut off at the edge of a graph."""
 
 
@@ -75,15 +73,11 @@ def _made(kept: Path, settings: Settings, story: Story) -> tuple[float, float]:
     """Simulate and evaluate the rules; returns the first and the last evaluation."""
     scenario = find(str(story.scenario))
     times = range(END - scenario.duration.seconds, END + 1, story.pace)
-    recording, alerts = kept / "past.om", kept / "alerts.om"
+    recording = kept / "past.om"
     backfill(targets(scenario, 1), times, recording)
     _append(recording, chain(_plugin(times), _gpus(times), _monitoring(times)))
     with replayed(recording, settings, keep_in=kept) as replay:
-        fired = firings(replay)
-    recording.unlink()
-    # A replay evaluates alerts by itself: what Prometheus would have recorded of them is added.
-    alerts.write_text("".join(f"{line}\n" for line in (*_alerts(fired, times), "# EOF")))
-    Promtool(program("promtool")).load_openmetrics(alerts, kept / "data")
+        recording.unlink()
     return replay.start, replay.end
 
 
@@ -135,17 +129,3 @@ def _monitoring(times: range) -> Iterator[str]:
         yield from (f"{series} {value} {at}" for at in times)
     failed = f'{around.RULES_FAILED.name}{{{own},rule_group="draftboard"}}'
     yield from (f"{failed} {int(at > times[-1] - 3600)} {at}" for at in times)
-
-
-def _alerts(fired: list[Firing], times: range) -> Iterator[str]:
-    """ALERTS and ALERTS_FOR_STATE of each firing, and of the watchdog, which always fires."""
-    watchdog = Firing(WATCHDOG, "none", "", {}, times.start, times[-1], 1)
-    spans = [(one, int(one.since), int(one.until) + times.step) for one in (*fired, watchdog)]
-    for name in (around.ALERTS.name, "ALERTS_FOR_STATE"):
-        for one, since, until in spans:
-            labels = {**one.labels, "alertname": one.alert, "severity": one.severity}
-            if name == around.ALERTS.name:
-                labels["alertstate"] = "firing"
-            inside = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
-            value = 1 if name == around.ALERTS.name else since
-            yield from (f"{name}{{{inside}}} {value} {at}" for at in range(since, until, times.step))

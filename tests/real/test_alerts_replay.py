@@ -13,6 +13,7 @@ from draftboard.durations import Duration
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
 from draftboard.prometheus import Promtool, Server
+from draftboard.rules import recording_groups
 from draftboard.settings import Settings
 from support import command_line
 from support.simulated import scenario
@@ -20,7 +21,7 @@ from support.simulated import scenario
 pytestmark = pytest.mark.prometheus
 
 run = partial(command_line.run, "alerts", "replay")
-START, MINUTES = 1_800_000_000, 50
+START, MINUTES = 1_756_800_000, 50
 DOWN_AT, DOWN_FOR = 30, 8
 """Minutes."""
 
@@ -76,7 +77,7 @@ def test_without_records_and_with_them_the_same_page_is_found_for_the_same_outag
     Promtool(program("promtool")).load_openmetrics(recording, tmp_path / "data")
     with Server(program("prometheus"), tmp_path, Duration(60)).running() as url:
         of_samples = asked(url, incidents, capsys)
-    with replayed(recording, Settings()) as replay:
+    with replayed(recording, Settings(), rules=recording_groups(Settings())) as replay:
         of_records = asked(replay.client.url, incidents, capsys)
     assert (of_samples["basis"], of_records["basis"]) == ("samples", "records")
     assert of_samples["notifications"] == of_records["notifications"]

@@ -16,7 +16,7 @@ from draftboard.reading import Recorded
 from draftboard.settings import Settings
 
 pytestmark = pytest.mark.prometheus
-C, V, MINUTES, START = 0.06, 1.2, 40, 1_800_000_000
+C, V, MINUTES, START = 0.06, 1.2, 40, 1_756_800_000
 
 
 def arm(variant: str = "", k: int = 0) -> dict[str, Any]:

@@ -16,7 +16,7 @@ TOO_SHORT = "the run lasts ten minutes: there is no hour or day before it"
 FEW_WINDOWS = "the run's models are measured for fewer than thirteen windows"
 ONE_ENGINE = "each model of the run has one engine"
 ONE_CONFIGURATION = "the run's servers keep their configuration"
-NOT_LOADED = "a replay evaluates alerts by itself, so that Prometheus holds no ALERTS"
+NONE_FIRES = "no alert but the watchdog fires in the run"
 NO_GPU = "the run has no GPU"
 NO_ERROR = "no request of the run failed"
 KEPT = "fewer than ten requests of the run miss an objective"
@@ -41,7 +41,7 @@ EMPTY_BY_DEFAULT = {
         ("To do first gain", "To do first faster_since", "model:vllm_spec_decode_next_gain:ratio_rate5m"),
         "drafts of the run are often shorter than K",
     ),
-    **dict.fromkeys(("Firing alerts alert_age", "annotation Firing alerts", "Alerts by severity"), NOT_LOADED),
+    **dict.fromkeys(("Firing alerts alert_age", "annotation Firing alerts"), NONE_FIRES),
     **dict.fromkeys(
         (
             *(
@@ -195,7 +195,7 @@ SHOWN_IN_THE_DEMO = {*("VLLMTargetDown", "Servers down"), "SpecDecodeNotPaying",
 EMPTY_IN_THE_DEMO = {
     re.sub(r"(rate|min|count|increase)5m$", r"\g<1>1m", name).replace("change1d", "change5m"): reason
     for name, reason in EMPTY_BY_DEFAULT.items()
-    if reason != TOO_SHORT and name not in SHOWN_IN_THE_DEMO
+    if reason not in {TOO_SHORT, NONE_FIRES} and name not in SHOWN_IN_THE_DEMO
 }
 
 

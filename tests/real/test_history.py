@@ -22,7 +22,7 @@ from support.simulated import scenario
 
 pytestmark = pytest.mark.prometheus
 C, V, K, ALPHA = 0.06, 1.2, 4, 0.7
-HOURS, START = 2, 1_800_000_000
+HOURS, START = 2, 1_756_800_000
 
 
 def test_speculation_that_is_turned_off_is_found_with_what_it_gained(tmp_path: Path) -> None:

@@ -103,9 +103,7 @@ def replayed(recording: Path, settings: Settings, stack: ExitStack) -> Replay:
     asked = (acceptance, *of_setups(settings).values(), *of_outcomes(settings).values())
     groups, _ = behind([promql_of(each, Scope(settings)) for each in asked], settings)
     prometheus, promtool = program("prometheus"), program("promtool")
-    return stack.enter_context(
-        replaying(recording, settings, recording_rules=groups, prometheus=prometheus, promtool=promtool)
-    )
+    return stack.enter_context(replaying(recording, settings, rules=groups, prometheus=prometheus, promtool=promtool))
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from support.replays import behind
 
 pytestmark = pytest.mark.prometheus
 MINUTES, CHANGE = 120, 60
-START = 1_800_000_000
+START = 1_756_800_000
 SERVER = {"job": "vllm", "instance": "a:8000", "model_name": "m", "spec_method": "eagle3"}
 ENGINE = SERVER | {"engine": "0"}
 LENGTHS = {"0": 3.2, "up to 1.2": 1.6}

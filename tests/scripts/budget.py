@@ -10,9 +10,9 @@ from pathlib import Path
 from conftest import OBJECTIVES
 from draftboard.build import render
 from draftboard.durations import Duration
-from draftboard.lab.replay.evaluate import in_passes
+from draftboard.lab.replay.order import in_order
 from draftboard.prometheus import Client
-from draftboard.rules import recording_groups
+from draftboard.rules import RecordingRule, recording_groups
 from draftboard.settings import load
 from support.budget import TABLE, read_by_pages, read_by_rules
 from support.fleets import Fleet, complete, read_beyond, scraped
@@ -33,7 +33,12 @@ def main() -> None:
     settings = load(OBJECTIVES)
     files = render(settings)
     written = {rule["record"]: rule for rule in rules(files, "record")}
-    order = (rule.record for one in in_passes(recording_groups(settings)) for rule in one)
+    order = (
+        rule.record
+        for step in in_order(recording_groups(settings))
+        for rule in step.rules
+        if isinstance(rule, RecordingRule)
+    )
     last = {"record": EVALUATED, "expr": "time()"}
     group = {"name": "all", "interval": "10s", "rules": [*(written[record] for record in order), last]}
     longer = read_beyond((rule["expr"] for rule in rules(files)), PAST)

@@ -20,7 +20,7 @@ from draftboard.rules import Group, alerting_groups
 from draftboard.settings import Settings, load
 from support.replays import behind
 
-START = 1_800_000_000
+START = 1_756_800_000
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reference/scenarios.md"
 HEAD = """# Scenarios
@@ -47,7 +47,7 @@ def replayed(
     if alerts_only:
         groups, series = read_by_alerts()
         past = _only(series, past)
-    with replaying(past, _settings(), prometheus=prometheus, promtool=promtool, recording_rules=groups) as replay:
+    with replaying(past, _settings(), prometheus=prometheus, promtool=promtool, rules=groups) as replay:
         yield replay
 
 

@@ -23,7 +23,7 @@ TIMES = (1, 32)
 TOKENS = 64
 PARTS, REQUESTS = 12, 12
 """Pages that are read while requests go on, and the requests of each part: a minute of a recording."""
-START = 1_800_000_000
+START = 1_756_800_000
 LABELS = {"job": "vllm", "instance": "a:8000", "spec_method": METHOD}
 LENSED = f"{PER_REQUEST} {USAGE} {LENS}"
 """Options of a server with the lens."""

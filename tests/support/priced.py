@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 
 from draftboard.durations import Duration
-from draftboard.lab.replay.evaluate import in_passes
+from draftboard.lab.replay.order import in_order
 from draftboard.prometheus import Client
-from draftboard.rules import recording_groups
+from draftboard.rules import RecordingRule, recording_groups
 from draftboard.settings import Settings
 from support import grafana
 from support.fleets import Fleet, complete, read_beyond, scraped
@@ -39,7 +39,12 @@ def evaluated(
     They are in one group, in the order in which they are read.
     """
     written = {rule["record"]: rule for rule in rules(files, "record")}
-    order = (rule.record for one in in_passes(recording_groups(settings)) for rule in one)
+    order = (
+        rule.record
+        for step in in_order(recording_groups(settings))
+        for rule in step.rules
+        if isinstance(rule, RecordingRule)
+    )
     last = {"record": EVALUATED, "expr": "time()"}
     group = {"name": "all", "interval": f"{PACE}s", "rules": [*(written[record] for record in order), last]}
     pages = raw(grafana.dashboards(files)).values()

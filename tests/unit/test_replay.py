@@ -10,9 +10,10 @@ import pytest
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.lab import openmetrics
-from draftboard.lab.replay.evaluate import in_passes, replaying, unpack
-from draftboard.lab.replay.story import stretches
-from draftboard.rules import RELEASES, recording_groups
+from draftboard.lab.replay.evaluate import replaying, unpack
+from draftboard.lab.replay.holds import stretches
+from draftboard.lab.replay.order import in_order
+from draftboard.rules import RELEASES, AlertingRule, Group, RecordingRule, recording_groups
 from draftboard.settings import Settings
 from support import rulefiles
 
@@ -56,23 +57,49 @@ def test_an_alert_that_fires_at_the_end_fires_to_the_end() -> None:
     assert fired("..xxx") == [(2, 4)]
 
 
-OF_LATER = {
-    "service:vllm_slo_unserved:rate5m": {"service:vllm_slo_events:rate5m"},
-    "model:vllm_spec_decode_advice:enum_rate5m": {"model:vllm_spec_decode_advice:since"},
-}
-
-
-def test_a_pass_reads_only_records_of_passes_before_it(files: dict[str, str], settings: Settings) -> None:
-    passes = in_passes(recording_groups(settings))
+def test_a_rule_reads_only_what_steps_before_it_made_or_its_own_step(files: dict[str, str], settings: Settings) -> None:
     made: set[str] = set()
-    for rules in passes:
-        for rule in rules:
-            # Of its own past a rule knows nothing here, nor since when, nor of the requests that an outage lacks.
-            past = {rule.record} | OF_LATER.get(rule.record, set())
-            assert rulefiles.records_in(rule.expr) - past <= made
-        made |= {rule.record for rule in rules}
+    for step in in_order(recording_groups(settings)):
+        own = {rule.record for rule in step.rules if isinstance(rule, RecordingRule)}
+        read = set().union(*(rulefiles.records_in(rule.expr) for rule in step.rules))
+        assert read <= made | (own if step.reads_itself else set())
+        made |= own
     recorded = {rule["record"] for rule in rulefiles.rules(files) if "record" in rule}
     assert made == recorded - {RELEASES["alerting"]}
+
+
+def rule(record: str, expr: str) -> RecordingRule:
+    return RecordingRule(record=record, expr=expr)
+
+
+def alert(name: str, expr: str) -> AlertingRule:
+    at_once = Duration(0)
+    return AlertingRule(
+        alert=name, expr=expr, pending_period=at_once, keep_firing_for=at_once, labels={}, annotations={}
+    )
+
+
+def order(*rules: RecordingRule | AlertingRule) -> list[tuple[list[str], bool]]:
+    steps = in_order([Group(name="all", interval=Duration(60), query_offset=Duration(0), rules=rules)])
+    names = ([one.record if isinstance(one, RecordingRule) else one.alert for one in step.rules] for step in steps)
+    return list(zip(names, [step.reads_itself for step in steps], strict=True))
+
+
+def test_rules_that_read_each_others_past_are_evaluated_together() -> None:
+    pair = rule("m:state", "last_over_time(m:since[1h]) + m:level"), rule("m:since", "time() + 0 * m:state")
+    found = order(rule("m:last", "m:since"), *pair, rule("m:level", "up"))
+    assert found == [(["m:level"], False), (["m:state", "m:since"], True), (["m:last"], False)]
+
+
+def test_a_rule_that_reads_alerts_follows_all_of_them_and_an_alert_that_names_itself_reads_only_itself() -> None:
+    held = alert("Held", 'm:level > 1 or (m:level > 0 and ALERTS{alertname="Held",alertstate="firing"})')
+    found = order(
+        rule("m:health", 'ALERTS{alertname!="Held",alertstate="firing"}'),
+        alert("Down", "up == 0"),
+        held,
+        rule("m:level", "up"),
+    )
+    assert found == [(["Down"], False), (["m:level"], False), (["Held"], True), (["m:health"], False)]
 
 
 @pytest.mark.parametrize(("suffix", "packed"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])

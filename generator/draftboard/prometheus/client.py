@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -13,6 +14,7 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from draftboard.access import Access, client, parsed_url, reason_of, refusal, shown
 from draftboard.durations import LATEST
 from draftboard.errors import DraftboardError
+from draftboard.prometheus import remote_write
 
 _TIMEOUT_SECONDS = 30.0
 _NOBODY = Access()
@@ -41,6 +43,11 @@ class Series:
 
     labels: Annotated[dict[str, str], Field(alias="metric")]
     samples: Annotated[tuple[_Sample, ...], Field(alias="values")]
+
+    @property
+    def unnamed(self) -> dict[str, str]:
+        """The labels without the name of the metric."""
+        return {name: text for name, text in self.labels.items() if name != "__name__"}
 
 
 @dataclass(frozen=True)
@@ -145,6 +152,17 @@ class Client:
                 known += (one for one in row.samples if begin - step / 2 < one[0] < last + step / 2)
             begin += stretch + step
         return [Series(dict(labels), tuple(samples)) for labels, samples in series.items()]
+
+    def write(self, series: Iterable[Series]) -> None:
+        """Store samples, the name of the metric among the labels, in a Prometheus that receives remote writes."""
+        content = remote_write.body((one.labels, one.samples) for one in series)
+        try:
+            response = self._http.post("/api/v1/write", content=content, headers=remote_write.HEADERS)
+        except httpx.HTTPError as error:
+            reason = _short(reason_of(error, self._http.base_url))
+            raise DraftboardError(f"{self.url}: no response from Prometheus: {reason}") from None
+        if not response.is_success:
+            raise DraftboardError(f"{self.url}: Prometheus rejects samples: {_short(response.text)}")
 
     def targets(self) -> list[Target]:
         """All targets that are scraped now."""

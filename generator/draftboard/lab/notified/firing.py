@@ -13,7 +13,8 @@ from draftboard.errors import DraftboardError
 from draftboard.lab import openmetrics
 from draftboard.lab.notified.result import Basis
 from draftboard.lab.replay.evaluate import READ, Replay, replaying
-from draftboard.lab.replay.story import firings, stretches
+from draftboard.lab.replay.holds import stretches
+from draftboard.lab.replay.story import firings
 from draftboard.output import Progress
 from draftboard.prometheus import Client
 from draftboard.settings import Settings

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -18,9 +19,11 @@ from draftboard.catalogue.dialects import DIALECTS
 from draftboard.durations import LATEST
 from draftboard.errors import DraftboardError
 from draftboard.lab import openmetrics
+from draftboard.lab.replay.holds import Output
+from draftboard.lab.replay.order import Step, in_order
 from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client, Promtool, Server
-from draftboard.rules import Group, RecordingRule, depths, reads, recording_groups, records_in
+from draftboard.rules import Group, alerting_groups, recording_groups
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.traffic import generation_tokens
@@ -32,6 +35,8 @@ _OPEN: Mapping[str, Callable[..., IO[str]]] = {".gz": gzip.open, ".xz": lzma.ope
 """By the suffix of a compressed recording."""
 _STRETCH_SECONDS = 7200
 """Of a query: Prometheus limits how many samples one may hold."""
+_AHEAD = timedelta(minutes=10)
+"""How far after its own time Prometheus accepts samples."""
 _LONGEST_LINE = 1 << 20
 READ = {name for dialect in DIALECTS.values() for name in dialect.exported} - {
     around.ALERTS.name,
@@ -59,31 +64,30 @@ def replaying(
     prometheus: Path,
     promtool: Path,
     keep_in: Path | None = None,
-    recording_rules: Sequence[Group] | None = None,
+    rules: Sequence[Group] | None = None,
     progress: Progress = no_progress,
 ) -> Iterator[Replay]:
     """Load a recording, evaluate all rules or those given, and serve both for a `with`; data stays in `keep_in`."""
-    passes = in_passes(recording_groups(settings) if recording_rules is None else recording_rules)
+    steps = in_order((*recording_groups(settings), *alerting_groups(settings)) if rules is None else rules)
     interval = settings.rules.evaluation_interval.seconds
     with ExitStack() as stack:
         folder = keep_in or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="draftboard-")))
-        server, loader = _server(folder, settings, prometheus), Promtool(promtool)
-        samples = folder / "samples.om"
-        progress("loading the recording", 0, len(passes) + 1)
+        server, samples = _server(folder, settings, prometheus), folder / "samples.om"
+        progress("loading the recording", 0, len(steps) + 1)
         first, last = unpack(source, samples)
-        loader.load_openmetrics(samples, server.storage)
-        start, end = (side(at / interval) * interval for side, at in ((math.floor, first), (math.ceil, last)))
-        for done, rules in enumerate(passes, start=1):
-            progress("evaluating the rules", done, len(passes) + 1)
-            with server.running() as url, Client(url) as client, samples.open("w", encoding="utf-8") as text:
-                text.writelines(line for rule in rules for line in _evaluated(client, rule, start, end, interval))
-                text.write("# EOF\n")
-            loader.load_openmetrics(samples, server.storage)
+        until = datetime.fromtimestamp(last, UTC)
+        if until > datetime.now(UTC) + _AHEAD:
+            raise DraftboardError(f"{source}: the recording ends in the future, at {until:%Y-%m-%d %H:%M} UTC")
+        Promtool(promtool).load_openmetrics(samples, server.storage)
         samples.unlink()
-        with server.running() as url, Client(url) as client:
-            replay = Replay(settings, client, start, end, interval)
-            _check_read(replay)
-            yield replay
+        start, end = (side(at / interval) * interval for side, at in ((math.floor, first), (math.ceil, last)))
+        client = stack.enter_context(Client(stack.enter_context(server.running())))
+        replay = Replay(settings, client, start, end, interval)
+        for done, step in enumerate(steps, start=1):
+            progress("evaluating the rules", done, len(steps) + 1)
+            _evaluate(replay, step)
+        _check_read(replay)
+        yield replay
 
 
 def leave_running(folder: Path, settings: Settings, prometheus: Path) -> tuple[int, str]:
@@ -98,47 +102,29 @@ def _server(folder: Path, settings: Settings, program: Path) -> Server:
     if scraped > evaluated:
         needed = f"a replay needs it no shorter than rules.scrape_interval, {scraped}"
         raise DraftboardError(f"rules.evaluation_interval = {evaluated}: {needed}")
-    return Server(program, folder, lookback=evaluated)
+    receives = "storage: {tsdb: {out_of_order_time_window: 100y}}\n"  # what rules make of a past, in any order
+    return Server(program, folder, evaluated, receives, flags=("--web.enable-remote-write-receiver",))
 
 
-def _evaluated(client: Client, rule: RecordingRule, start: int, end: int, interval: int) -> Iterator[str]:
-    """The samples of a record as OpenMetrics.
+def _evaluate(replay: Replay, step: Step) -> None:
+    """Evaluate rules and store what they make.
 
-    `promtool tsdb create-blocks-from rules` asks the same, but writes a block for each rule: ten times the work.
+    `promtool tsdb create-blocks-from rules` evaluates each rule over all time, before anything of it is stored.
     """
-    stretch = max(1, _STRETCH_SECONDS // interval) * interval
-    # One rule over all time has no past of its own. Of a greatest value that it keeps, only what is new is evaluated.
-    expr, kept = re.subn(rf"max_over_time\({rule.record}\[\w+\]\)", _nothing_yet(rule), rule.expr)
-    greatest: dict[str, float] = {}
-    for begin in range(start, end + 1, stretch):
-        for series in client.query_range(expr, begin, min(begin + stretch - interval, end), interval):
-            labels = {name: text for name, text in series.labels.items() if name != "__name__"}
-            record = openmetrics.series(rule.record, labels)
-            for at, value in series.samples:
-                if kept:
-                    greatest[record] = max(value, greatest.get(record, at))
-                yield f"{record} {greatest.get(record, value)!r} {at:.0f}\n"
-
-
-def _nothing_yet(rule: RecordingRule) -> str:
-    """In place of the rule's own past: 0 for each series of the record that it reads."""
-    return f"(0 * {min(records_in(rule.expr) - {rule.record}, default='vector(0)')})"
+    outputs = [Output(rule) for rule in step.rules]
+    grid = range(int(replay.start), int(replay.end) + 1, replay.step)
+    length = 1 if step.reads_itself else max(1, _STRETCH_SECONDS // replay.step)
+    for stretch in (grid[at : at + length] for at in range(0, len(grid), length)):
+        for output in outputs:
+            found = replay.client.query_range(output.rule.expr, stretch[0], stretch[-1], replay.step)
+            if made := list(output.of(found, stretch)):
+                replay.client.write(made)
 
 
 def _check_read(replay: Replay) -> None:
     record = str(generation_tokens.record_name(Level.ENGINE, replay.settings))
     if not replay.client.query_range(record, replay.start, replay.end, replay.step):
         raise DraftboardError("the recording holds no vLLM series that the rules read: was a vLLM server scraped?")
-
-
-def in_passes(groups: Sequence[Group]) -> list[list[RecordingRule]]:
-    """The recording rules in passes: each reads only records of passes before it.
-
-    A replay evaluates one rule over all time, not all rules at one time, hence a pass for each step of dependency.
-    """
-    rules = [rule for group in groups for rule in group.rules if isinstance(rule, RecordingRule)]
-    depth = depths(reads(rules))
-    return [[rule for rule in rules if depth[rule.record] == number] for number in sorted(set(depth.values()))]
 
 
 def unpack(source: Path, target: Path) -> tuple[float, float]:

@@ -2,15 +2,15 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
 from draftboard.alerts import ALERTS, WATCHDOG
-from draftboard.durations import Duration
 from draftboard.expr.to_promql import promql_of
 from draftboard.lab.replay.evaluate import Replay
+from draftboard.lab.replay.holds import stretches
 from draftboard.output import (
     Block,
     Bullets,
@@ -155,37 +155,9 @@ def firings(replay: Replay) -> list[Firing]:
         of_rule = rule.alert, rule.labels["severity"], summaries[rule.alert]
         for series in replay.client.query_range(rule.expr, replay.start, replay.end, replay.step):
             values = dict(series.samples)
-            labels = {name: value for name, value in series.labels.items() if name != "__name__"}
             for since, until in stretches(values, evaluations, rule.pending_period, rule.keep_firing_for):
-                result.append(Firing(*of_rule, labels, since, until, values[since]))
+                result.append(Firing(*of_rule, series.unnamed, since, until, values[since]))
     return sorted(result, key=lambda firing: (firing.since, firing.alert, sorted(firing.labels.items())))
-
-
-def stretches(
-    holding: Iterable[float], evaluations: Iterable[float], pending_period: Duration, keep_firing_for: Duration
-) -> Iterator[tuple[float, float]]:
-    """First and last evaluation of each firing, given the evaluations at which the expression held.
-
-    An alert is pending from the first evaluation that holds. It fires at the first that is `pending_period` later, if
-    all between hold too. It resolves at the first that does not, or, once firing, when none has held for
-    `keep_firing_for`.
-    """
-    held, last = set(holding), 0.0
-    pending = firing = failing = None  # since when
-    for now in evaluations:
-        if now in held:
-            pending, failing = now if pending is None else pending, None
-            if firing is None and now - pending >= pending_period.seconds:
-                firing = now
-        else:
-            failing = now if failing is None else failing
-            if firing is None or now - failing >= keep_firing_for.seconds:
-                if firing is not None:
-                    yield firing, last
-                pending = firing = None
-        last = now
-    if firing is not None:
-        yield firing, last
 
 
 def summary(story: Story) -> Document:
