@@ -183,6 +183,16 @@ def test_a_replay_needs_an_evaluation_no_shorter_than_a_scrape(tmp_path: Path) -
         pass
 
 
+def test_a_recording_that_ends_in_the_future_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "run.om"
+    source.write_text("up 1 32503680000\n# EOF\n")
+    with (
+        pytest.raises(DraftboardError, match="the recording ends in the future, at 3000-01-01 00:00 UTC"),
+        replaying(source, Settings(), prometheus=Path("none"), promtool=Path("none"), keep_in=tmp_path),
+    ):
+        pass
+
+
 def test_times_in_milliseconds_are_refused(tmp_path: Path) -> None:
     source = tmp_path / "run.om"
     source.write_text("up 1 1795248852916\n# EOF\n")
