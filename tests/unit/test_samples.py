@@ -53,19 +53,19 @@ LINES = st.one_of(
 )
 
 
-def outcome(read: Callable[[str], list[tuple[reader.Head, float]]], text: str) -> Found:
+def outcome(read: Callable[[str], list[reader.Sample]], text: str) -> Found:
     """Samples in words, as NaN equals nothing; None for what is refused."""
     try:
-        return sorted((head.name, head.labels, repr(value)) for head, value in read(text))
+        return sorted((*series, repr(value)) for series, value in read(text))
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, UnboundLocalError):
         return None
 
 
-def by_library(text: str) -> list[tuple[reader.Head, float]]:
+def by_library(text: str) -> list[reader.Sample]:
     families = list(text_string_to_metric_families(text))
     gauges = {family.name for family in families if family.type == "gauge"}
     return [
-        (reader.Head(sample.name, tuple(sorted(sample.labels.items()))), float(sample.value))
+        ((sample.name, tuple(sorted(sample.labels.items()))), float(sample.value))
         for family in families
         for sample in family.samples
         if sample.name not in gauges or not math.isnan(sample.value)
@@ -94,7 +94,7 @@ def test_what_is_remembered_is_bounded() -> None:
             "".join(f'a{{b="{number}"}} 1\n' for number in range(start, start + reader.REMEMBERED)), strict=False
         )
     long = "".join(f'a{{b="{number}{"x" * 2_000}"}} 1\n' for number in range(10))
-    before = reader._head.cache_info()  # noqa: SLF001
+    before = reader._labels.cache_info()  # noqa: SLF001
     reader.samples(long, strict=False)
     assert before.currsize == reader.REMEMBERED
-    assert reader._head.cache_info().misses == before.misses  # noqa: SLF001
+    assert reader._labels.cache_info().misses == before.misses  # noqa: SLF001

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from draftboard.catalogue import Metric, around, probe, speculation
 from draftboard.errors import DraftboardError
-from draftboard.reading.page import ENGINE, MODEL, REPLICA, Page, Series
-from draftboard.reading.samples import REMEMBERED
+from draftboard.reading.page import ENGINE, MODEL, REPLICA, Page
+from draftboard.reading.samples import REMEMBERED, Labels, Series
 
 _COUNTED = ("_total", "_bucket", "_sum", "_count")  # Suffixes of counters; the other series are gauges.
 _OF_PROCESS = {metric.name for metric in (around.PROCESS_START_TIME, *around.LASTING)}
@@ -132,12 +132,13 @@ def _parts(pages: Sequence[Page]) -> tuple[Growth, ...]:
 
 def _by_engine(page: Page) -> dict[_Engine, dict[Series, float]]:
     """Series of each engine; where engines are numbered, a series without a number belongs to the HTTP side."""
-    known = [(_whose(series), value) for series, value in page.values.items() if page.of_engine(series[0])]
-    numbered = any(whose.numbered for whose, _ in known)
+    of_engine = {name for name in {name for name, _ in page.values} if page.of_engine(name)}
+    known = [(name, _whose(labels), value) for (name, labels), value in page.values.items() if name in of_engine]
+    numbered = any(whose.numbered for _, whose, _ in known)
     engines: dict[_Engine, dict[Series, float]] = {}
-    for whose, value in known:
+    for name, whose, value in known:
         if whose.engine and (whose.numbered or not numbered):
-            engines.setdefault(whose.engine, {})[whose.own] = value
+            engines.setdefault(whose.engine, {})[name, whose.own] = value
     return engines
 
 
@@ -146,16 +147,21 @@ class _Whose(NamedTuple):
 
     engine: _Engine | None  # None without a model.
     numbered: bool
-    own: Series  # Without the labels that name the engine.
+    own: Labels  # Without those that name the engine.
 
 
 @lru_cache(REMEMBERED)
-def _whose(series: Series) -> _Whose:
-    name, labels = series
+def _whose(labels: Labels) -> _Whose:
     of = dict(labels)
     model, number, replica = of.pop(MODEL, None), of.pop(ENGINE, None), of.pop(REPLICA, "")
     engine = None if model is None else (model, f"{number or ''} of {replica}" if replica else number or "")
-    return _Whose(engine, number is not None, (name, tuple(sorted(of.items()))))
+    return _Whose(engine, number is not None, _shared(tuple(sorted(of.items()))))
+
+
+@lru_cache(REMEMBERED)
+def _shared(labels: Labels) -> Labels:
+    """One object for equal labels, which all models have."""
+    return labels
 
 
 def _grown(after: Page, engine: _Engine, old: _Own | None, own: _Own, *, restarted: bool) -> Tally:

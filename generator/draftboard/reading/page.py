@@ -3,16 +3,15 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from draftboard.catalogue import Metric, probe, removed, speculation
+from draftboard.catalogue import CATALOGUE, Metric, probe, removed, speculation
 from draftboard.catalogue.dialects import DIALECTS, VLLM, Dialect, dialect_of
 from draftboard.errors import DraftboardError
-from draftboard.reading.samples import REMEMBERED, Head, Labels, samples
+from draftboard.reading.samples import REMEMBERED, Labels, Sample, Series, samples
 
-Series = tuple[str, Labels]
 Names = tuple[str, ...]  # Beginnings of lines; none stands for all.
 
 MODEL, ENGINE = "model_name", "engine"
@@ -27,6 +26,7 @@ _BY_POSITION = {
     for metric in (speculation.ACCEPTED_TOKENS_PER_POS, speculation.DRAFT_TOKENS_PER_POS, probe.DRAFT_TOKENS_PER_POS)
 }
 _BOUNDED = (VLLM, probe.PREFIX)
+_BUCKETS = {part.name for metric in CATALOGUE for part in metric.parts if part.name.endswith("_bucket")}
 _END = "# EOF"
 _UNUSUAL = re.compile(r"[^ -~\n\r\t]")
 _NO_NUMBER = re.compile("^could not convert string to float: (.*)")
@@ -80,6 +80,12 @@ def read(text: str, source: str, at: float | None = None, *, openmetrics: bool =
     return Page(source, values, at, dialect)
 
 
+def needed(page: Page) -> Page:
+    """Without the buckets that no signal reads: they are a third of a page."""
+    unread = {name for name in {name for name, _ in page.values} if "_bucket" in name and name not in _BUCKETS}
+    return replace(page, values={series: value for series, value in page.values.items() if series[0] not in unread})
+
+
 def _restricted(text: str, names: Names) -> str:
     if not _is_complete(text):
         return text
@@ -107,23 +113,27 @@ def _require_text(text: str) -> None:
         raise ValueError(f"a line has {longest} characters")
 
 
-def _values(found: Iterable[tuple[Head, float]]) -> tuple[dict[Series, float], Dialect | None]:
+def _values(found: Iterable[Sample]) -> tuple[dict[Series, float], Dialect | None]:
     """Values by series, and the dialect in which the engine's are written."""
     values: dict[Series, float] = {}
     parts: dict[Series, set[str]] = {}  # Names of samples, by the series that they are part of, where those have two.
     spoken: Dialect | None = None
     shown: Dialect | None = None
-    for head, value in found:
-        meaning = _meaning(head)
-        spoken, shown = spoken or meaning.name.spoken, shown or meaning.name.shown
-        for series, weight, whole, bounded in meaning.parts:
-            if series in values and (not whole or head.name in parts[series]):
-                raise ValueError(f"duplicate series of {head.name}")
+    for written, value in found:
+        name, labels = written
+        says = _name(name)
+        spoken, shown = spoken or says.spoken, shown or says.shown
+        if says.must_be_number and not _is_number(labels, says.must_be_number):
+            raise ValueError(f"{name} has a label {says.must_be_number} that is not a number")
+        own = (((says.meant, labels), 1.0, False),) if says.meant else _parts(written) if says.is_read else ()
+        for series, weight, whole in own:
+            if series in values and (not whole or name in parts[series]):
+                raise ValueError(f"duplicate series of {name}")
             if whole:
-                parts.setdefault(series, set()).add(head.name)
-            if bounded and value != 0 and not _SMALLEST < value < _LARGEST:
-                raise ValueError(f"{head.name} is {value:g}: value out of range")
-            values[series] = values.get(series, 0.0) + weight * value
+                parts.setdefault(series, set()).add(name)
+            if value != 0 and not _SMALLEST < value < _LARGEST and series[0].startswith(_BOUNDED):
+                raise ValueError(f"{name} is {value:g}: value out of range")
+            values[series] = values.get(series, 0.0) + weight * value if whole else value
     if not values:
         raise ValueError("it has no samples")
     for series in (series for series, names in parts.items() if len(names) == 1):
@@ -131,69 +141,63 @@ def _values(found: Iterable[tuple[Head, float]]) -> tuple[dict[Series, float], D
     return values, spoken or shown
 
 
-class _Part(NamedTuple):
-    """What a sample is of a series."""
-
-    series: Series
-    weight: float
-    whole: bool  # Whether the series is a difference, which needs both counters.
-    bounded: bool  # Whether its values have a computable size.
+_Part = tuple[Series, float, bool]
+"""What a sample is of a series: its weight, and whether the series is a difference, which needs both counters."""
 
 
 class _Name(NamedTuple):
     """What the name of a sample says."""
 
-    spoken: Dialect | None  # The dialect that has the sample.
-    shown: Dialect | None  # The dialect whose sign it is.
-    meant: str  # vLLM's name of the series with the same labels; empty where the dialect renames labels, too.
+    is_read: bool = True
+    spoken: Dialect | None = None  # The dialect that has the sample.
+    shown: Dialect | None = None  # The dialect whose sign it is.
+    meant: str = ""  # vLLM's name of the series with the same labels; empty where the dialect renames labels, too.
+    must_be_number: str = ""  # A label.
 
 
-class _Meaning(NamedTuple):
-    """What the line of a sample says, whatever its value."""
-
-    parts: tuple[_Part, ...]
-    name: _Name
-
-
-@lru_cache(REMEMBERED)
+@lru_cache(1_024)
 def _name(name: str) -> _Name:
+    if name.endswith("_created"):
+        return _Name(is_read=False)
     dialect = dialect_of(name)
     # What a plugin of one engine adds may begin as another's series do.
     spoken = dialect if dialect and name in dialect.exported else None
     shown = next((one for one in DIALECTS.values() if one.sign == name), None)
     same_labels = (dialect or _OWN).spellings is None and (dialect or _OWN).has_models
-    return _Name(spoken, shown, next((dialect or _OWN).meant(name)) if same_labels else "")
+    meant = next((dialect or _OWN).meant(name)) if same_labels else ""
+    return _Name(spoken=spoken, shown=shown, meant=meant, must_be_number=_must_be_number(name, meant))
+
+
+def _must_be_number(name: str, meant: str) -> str:
+    """A label of a series that vLLM calls otherwise."""
+    if not meant.startswith(_BOUNDED):
+        return ""
+    return "position" if meant in _BY_POSITION else "le" if name.endswith("_bucket") else ""
 
 
 @lru_cache(REMEMBERED)
-def _meaning(head: Head) -> _Meaning:
+def _parts(written: Series) -> tuple[_Part, ...]:
     """Under vLLM's names. ValueError where bounds or positions are no numbers."""
-    if head.name.endswith("_created"):
-        return _Meaning((), _Name(None, None, ""))
-    name = _name(head.name)
-    if name.meant:
-        return _Meaning((_part(head, name.meant, head.labels),), name)
-    dialect, parts = dialect_of(head.name) or _OWN, []
-    for meant, labels, weight in dialect.understood(head.name, dict(head.labels)):
+    name, labels = written
+    dialect, parts = dialect_of(name) or _OWN, []
+    for meant, own, weight in dialect.understood(name, dict(labels)):
         if not dialect.has_models:
-            labels.setdefault(MODEL, "")
-        own = _part(head, meant, tuple(sorted(labels.items())))
-        parts.append(own._replace(weight=weight, whole=bool(dialect.differences.get(meant))))
-    return _Meaning(tuple(parts), name)
+            own.setdefault(MODEL, "")
+        ours = tuple(sorted(own.items()))
+        label = _must_be_number(name, meant)
+        if label and not _is_number(ours, label):
+            raise ValueError(f"{name} has a label {label} that is not a number")
+        parts.append(((meant, ours), float(weight), bool(dialect.differences.get(meant))))
+    return tuple(parts)
 
 
-def _part(head: Head, meant: str, labels: Labels) -> _Part:
-    bounded = meant.startswith(_BOUNDED)
-    if bounded and (meant in _BY_POSITION or head.name.endswith("_bucket")):
-        _require_numbers(head.name, dict(labels), by_position=meant in _BY_POSITION)
-    return _Part((meant, labels), 1.0, whole=False, bounded=bounded)
-
-
-def _require_numbers(name: str, labels: Mapping[str, str], *, by_position: bool) -> None:
-    if name.endswith("_bucket") and math.isnan(float(labels.get("le", "nan"))):
-        raise ValueError(f"{name} has a label le that is not a number")
-    if by_position and not re.fullmatch("[0-9]{1,4}", labels.get("position", "")):
-        raise ValueError(f"{name} has a label position that is not a number")
+@lru_cache(REMEMBERED)
+def _is_number(labels: Labels, label: str) -> bool:
+    """Whether a position is one, or a bound; of what cannot be read, ValueError."""
+    text = dict(labels).get(label, "nan")
+    if label == "position":
+        return bool(re.fullmatch("[0-9]{1,4}", text))
+    return not math.isnan(float(text))
 
 
 def _line(error: Exception) -> str:

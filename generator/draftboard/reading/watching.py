@@ -8,13 +8,13 @@ from functools import cache
 
 import httpx
 
-from draftboard.catalogue import CATALOGUE, around, latency, probe, serving, speculation
+from draftboard.catalogue import around, latency, probe, serving, speculation
 from draftboard.catalogue.dialects import DIALECTS, Dialect
 from draftboard.errors import DraftboardError
 from draftboard.intervals import LEAST, PARTS
 from draftboard.output import Progress, no_progress
 from draftboard.reading.fetch import Servers, scrape_each, urls_of
-from draftboard.reading.page import Names, Page
+from draftboard.reading.page import Names, Page, needed
 
 _TICKS = 100
 _PAGES = 2_000
@@ -29,7 +29,6 @@ _OF_PARTS = (
     *(probe.DECODE_STEPS, probe.DECODE_STEP_SECONDS, around.PROCESS_START_TIME),
 )
 """What is read of the pages in between: what a part counts, steps, and whether the server restarted."""
-_BUCKETS = {part.name for metric in CATALOGUE for part in metric.parts if part.name.endswith("_bucket")}
 
 
 def watch(
@@ -54,7 +53,7 @@ def watch(
         found = dict[httpx.URL, Page]()
         for url, page in answers:
             if isinstance(page, Page):
-                found[url] = _needed(page)
+                found[url] = needed(page)
             else:
                 missing[url] = page
         if not found or (missing and needs_all):
@@ -82,7 +81,7 @@ def watch(
             behind += time.monotonic() - began
     last = dict(zip(read, scrape_each([*read], source.access, source.limits), strict=True))
     missing |= {url: page for url, page in last.items() if isinstance(page, DraftboardError)}
-    there = {url: _needed(page) for url, page in last.items() if isinstance(page, Page)}
+    there = {url: needed(page) for url, page in last.items() if isinstance(page, Page)}
     if not there or (missing and needs_all):
         raise next(iter(missing.values()))
     # Parts are of all servers: a page that one of them did not answer is missed of all.
@@ -92,14 +91,6 @@ def watch(
         for url, page_at_end in there.items()
     ]
     return pages, list(missing.values())
-
-
-def _needed(page: Page) -> Page:
-    """Without the buckets that no signal reads: they are a third of a page."""
-    values = {
-        series: value for series, value in page.values.items() if series[0] in _BUCKETS or "_bucket" not in series[0]
-    }
-    return replace(page, values=values)
 
 
 @cache

@@ -11,7 +11,6 @@ from draftboard.errors import DraftboardError
 from draftboard.files import is_pipe, saved_bytes
 from draftboard.report.objects import SCHEMA_VERSION, Report
 
-_REPORT = TypeAdapter(Report)
 _MOST_BYTES = 32_000_000
 _BEGINS_A_PAGE = b"# "
 _A_PAGE = (
@@ -33,7 +32,7 @@ def load_report(path: Path) -> Report:
     if content.startswith(_BEGINS_A_PAGE):
         raise DraftboardError(_A_PAGE.format(path=path))
     try:
-        report = _REPORT.validate_json(content)
+        report = TypeAdapter(Report).validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
