@@ -86,7 +86,7 @@ def _sent(expr: str, dashboard: grafana.Json, settings: Settings, step: int, cho
 def opened(http: httpx.Client, dashboard: grafana.Json, settings: Settings, span: Span) -> Cost:
     """Open it once: one variable after the other, then all queries at a time; seconds are those of the whole."""
     began = time.perf_counter()
-    for label, series in _variables(dashboard):
+    for label, series in variables(dashboard):
         asked: dict[str, str | float] = {"match[]": series, "start": span.end - span.length.seconds, "end": span.end}
         http.get(f"/api/v1/label/{label}/values", params=asked).raise_for_status()
     with ThreadPoolExecutor(_CONNECTIONS) as browser:
@@ -95,7 +95,7 @@ def opened(http: httpx.Client, dashboard: grafana.Json, settings: Settings, span
     return Cost(whole.samples, whole.peak, time.perf_counter() - began)
 
 
-def _variables(dashboard: grafana.Json) -> Iterator[tuple[str, str]]:
+def variables(dashboard: grafana.Json) -> Iterator[tuple[str, str]]:
     """Label and series of each variable that is read from Prometheus."""
     for variable in dashboard["templating"]["list"]:
         if found := _VALUES.fullmatch(variable.get("definition", "")):

@@ -235,7 +235,7 @@ def test_ids_refids_and_legends_are_unique(documents: dict[str, Json], panels: P
         assert all(re.fullmatch(r"[a-z]\w{2,}", ref) for ref in refs), f"{where}: name each query by what it asks"
         legends = [target["legendFormat"] for target in panel["targets"] if target["format"] == "time_series"]
         # Of what lasts and what does not a series is in one.
-        parted = {re.sub(r"(?m)^unless \(", "and (", target["expr"]) for target in panel["targets"]}
+        parted = {re.sub(r"(?m)^( *)unless \(", r"\1and (", target["expr"]) for target in panel["targets"]}
         assert len(parted) == 1 or len(legends) == len(set(legends)), where
     # The others show some signals twice: now and over time, by model and by engine.
     overview = [where for where, _ in panels if where.startswith("draftboard-overview")]
@@ -948,8 +948,8 @@ def test_engines_that_are_not_well_now_stand_above_those_that_are_well_again(set
     (panel,) = (one for one in grafana.panels(fleet) if one["title"] == "Engines that needed somebody")
     lasting, over = (target["expr"] for target in panel["targets"])
     at_end = "engine:vllm_health:enum_rate5m"
-    assert re.search(rf"\nand\b.*{at_end}.* @ end\(\)", lasting, re.DOTALL)
-    assert re.search(rf"\nunless\b.*{at_end}.* @ end\(\)", over, re.DOTALL)
+    assert re.search(rf"\n *and\b.*{at_end}.* @ end\(\)", lasting, re.DOTALL)
+    assert re.search(rf"\n *unless\b.*{at_end}.* @ end\(\)", over, re.DOTALL)
 
 
 def test_the_baseline_is_shown_beside_whatever_arm_is_chosen(documents: dict[str, Json]) -> None:

@@ -45,8 +45,10 @@ def of_model(expr: str, scope: Scope) -> str:
     return promql.aggregate("max", (*scope.labels, SHOWN), _with_short_name(expr, scope))
 
 
-def row(signal: Signal, scope: Scope, heads: Iterable[str], pages: Mapping[str, str]) -> str:
+def row(signal: Signal, scope: Scope, heads: Iterable[str], pages: Mapping[str, str], only: str = "") -> str:
     """A signal with the labels that a row shows and the link to its dashboards, in which an absent label is empty.
+
+    `only` is PromQL of the models or engines that have a row.
 
     Health also names the page that explains it, by `pages`, their uids; texts stand in a label of their own.
     """
@@ -60,6 +62,8 @@ def row(signal: Signal, scope: Scope, heads: Iterable[str], pages: Mapping[str, 
     elif pages and signal in TEXTS:
         expr = TEXTS[signal].promql(scope)
         also.append(TEXTS[signal].label)
+    if only:
+        expr = promql.binary(expr, "and", only, f"on ({', '.join(scope.labels)})")
     expr = _with_short_name(expr, scope)
     if _DRAFTS in also:
         expr = label_join(expr, _DRAFTS, " ", *names.variant_labels[:2])

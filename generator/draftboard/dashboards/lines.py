@@ -10,9 +10,10 @@ from draftboard.expr import promql
 from draftboard.expr.nodes import Expr, UpTo, first_of
 from draftboard.expr.reads import exists
 from draftboard.expr.scope import Edition, Level, Scope
-from draftboard.expr.to_promql import promql_of
+from draftboard.expr.to_promql import TooLongError, promql_of
 from draftboard.quantity import Setting, smallest
 from draftboard.signals import Signal, next_steps
+from draftboard.signals.acceptance import acceptance_length
 from draftboard.signals.health import HEALTH, health
 from draftboard.signals.signal import Better, within
 from draftboard.signals.states import state
@@ -32,6 +33,8 @@ _COUNT = f"${LINES}"
 _LAST = -1e6  # Rank of series without a value, such as those of a server that is down.
 _LEAST = {"k": "1", "percentile": "10"}
 """The least value of a label, where it is not 0."""
+_LONGEST_LENGTH = 1_000.0
+"""Tokens that no step yields: health decides, whatever the length."""
 _POSITIONS = 12  # Lines that a reader can follow; deeper positions are few and lie close together.
 
 
@@ -167,6 +170,19 @@ def _in_order(series: str, scope: Scope, count: str, rank: str, matching: str = 
     by_rank = promql.call("count_values without () ", f'"{RANK}"', ranks)
     matching = matching or f"on ({', '.join(scope.labels)})"
     return promql.binary(series, "*", by_rank, f"{matching} group_left ({RANK})")
+
+
+def worst_engines(scope: Scope, most: int) -> str:
+    """At most so many engines: those of the worst health, and of equals those of the lowest acceptance length.
+
+    Empty where no record has their health: nothing short enough to read ranks them.
+    """
+    try:
+        well, length = promql_of(health, scope), promql_of(acceptance_length, scope)
+    except TooLongError:
+        return ""
+    shorter = promql.binary(length, "/", promql.number(_LONGEST_LENGTH))
+    return promql.call("bottomk", str(most), promql.first_of(promql.binary(well, "+", shorter), well))
 
 
 def above_zero(signal: Signal, scope: Scope) -> str:

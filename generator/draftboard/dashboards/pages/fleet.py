@@ -1,4 +1,4 @@
-"""Hundreds of engines: each in a table, those that needed somebody, the ten worst, and how much they differ."""
+"""Thousands of engines: their counts, the worst in a table, those that needed somebody, and how much they differ."""
 
 from draftboard.dashboards.page import Page, row
 from draftboard.dashboards.panels import bar_chart, table, timeline, totals, trend, trends
@@ -19,6 +19,9 @@ from draftboard.signals import (
     traffic,
 )
 
+_MOST = 50
+"""Rows of the table, of which each is sent in nine answers: they bound what a browser receives."""
+
 PAGE = Page(
     question="Which of many engines needs attention, and how much do the engines of a model differ?",
     lines=(5, 10, 25),
@@ -35,10 +38,12 @@ PAGE = Page(
                 *(traffic.generation_tokens, capacity.kv_cache_usage, latency.per_token.mean),
                 worst=(health.health, fleet.length_margin),
                 filled=(health.health,),
-                description="The current state of each engine; a figure links to the page that explains it for this "
-                "engine.",
-                action="Start at the top: the worst rows come first.",
+                description=f"The current state of the {_MOST} worst engines; a figure links to the page that explains "
+                "it for this engine.",
+                action="Start at the top: the worst rows come first. To see another engine, select its model or "
+                "instance above.",
                 level=Level.ENGINE,
+                most=_MOST,
                 height=18,
             ),
         ),

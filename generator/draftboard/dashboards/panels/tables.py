@@ -4,7 +4,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import Any
 
-from draftboard.dashboards import columns, fields
+from draftboard.dashboards import columns, fields, lines
 from draftboard.dashboards.context import Context
 from draftboard.dashboards.grafana import GRID_WIDTH, override
 from draftboard.dashboards.panels.panel import Built, Queries, kind, queries
@@ -32,11 +32,14 @@ def table(
     beside_name: tuple[Signal, ...] = (),
     plain: Collection[Signal] = (),
     level: Level | None = None,
+    most: int = 0,
     height: int = 9,
     best_first: bool = False,
     by_rank: bool = False,
 ) -> Built:
     """Latest values: a row for each model, engine or SLO, a column for each signal; each leads to what explains it.
+
+    `most` bounds the rows, which are engines, to the worst.
 
     `leading` columns stand before the name, others beside it: a phone shows those. `plain` ones have no colour. By
     rank, models stand in the order of all pages, as far as there are records.
@@ -46,7 +49,9 @@ def table(
     pages = context.uids if leading and context.edition is Edition.RECORDS else {}
     heads = columns.row_heads(scope.labels, own, settings, one_model=context.one_model)
     order = (rank,) if by_rank and context.edition is Edition.RECORDS else ()
-    queried = queries(context, partial(columns.row, scope=scope, heads=tuple(heads), pages=pages), *signals, *order)
+    only = lines.worst_engines(scope, most) if most else ""
+    row = partial(columns.row, scope=scope, heads=tuple(heads), pages=pages, only=only)
+    queried = queries(context, row, *signals, *order)
     cells = [
         columns.of_signal(
             *(one, settings),

@@ -13,11 +13,16 @@ from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Edition, Level, Signal
 
 _TALL = 11  # Height of a panel with a dozen bands.
+_MOST = 25
+"""Bands at a moment of those that last, and of those that ended: nobody would read those of thousands."""
 
 
 @kind
 def timeline(context: Context, signal: Signal, *, level: Level | None = None, lasting_first: bool = False) -> Built:
-    """A signal of few values over time; if wanted, series that last until the end of the time range come first."""
+    """A signal of few values over time.
+
+    If wanted, series that last until the end of the time range come first, and only the lowest of either are shown.
+    """
     level = level or signal.levels[-1]
     scope = context.scope(level)
     queried, at_end = queries(context, context.promql(level), signal), scope.at_end()
@@ -25,7 +30,7 @@ def timeline(context: Context, signal: Signal, *, level: Level | None = None, la
     if lasting_first:
         parts = {"lasting": "and", "ended": "unless"}
         exprs = {
-            part: promql.binary(expr, how, promql_of(signal, at_end))
+            part: promql.call("bottomk", str(_MOST), promql.binary(expr, how, promql_of(signal, at_end)))
             for expr in exprs.values()
             for part, how in parts.items()
         }
