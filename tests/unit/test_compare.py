@@ -17,7 +17,7 @@ from draftboard.errors import DraftboardError
 from draftboard.explain import of_reading
 from draftboard.output import Table, as_markdown
 from draftboard.reading import Lifetime, Pages
-from draftboard.report import Origin, read
+from draftboard.report import APPEARED, RESTARTED, Origin, read
 from draftboard.settings import Settings
 from support.known import known
 from support.runs import ran
@@ -223,6 +223,28 @@ def test_each_group_says_how_much_it_rests_on() -> None:
 def test_what_a_report_warns_of_is_passed_on() -> None:
     warned = replace(FAST, model=replace(FAST.model, notes=("engine 0 restarted in between: ...",)))
     assert "Candidate: engine 0 restarted in between: ..." in compare(PLAIN, warned).notes
+
+
+@pytest.mark.parametrize("how", [RESTARTED, APPEARED])
+def test_a_server_that_counted_for_a_part_of_the_time_is_not_alike(how: str) -> None:
+    part = replace(FAST, model=replace(FAST.model, notes=(f"engine 0 {how}",)))
+    for pair in ((PLAIN, part), (part, PLAIN)):
+        with pytest.raises(DraftboardError, match="all of the time against a part of it: a server restarted or appear"):
+            compare(*pair)
+
+
+def cached(side: Side, hits: float | None, prompt: float = 1000) -> Side:
+    traffic = replace(side.model.traffic, prompt_length=prompt, prefix_cache_hits=hits)
+    return replace(side, model=replace(side.model, traffic=traffic))
+
+
+def test_a_prefix_cache_that_is_warm_on_one_side_alone_makes_requests_unlike() -> None:
+    with pytest.raises(DraftboardError, match=r"requests that compute 1,[01]\d\d against \d{3} tokens"):
+        compare(cached(PLAIN, 0.0), cached(FAST, 0.5))
+    for hits in (0.0, 0.5, None):
+        assert compare(cached(PLAIN, hits), cached(FAST, hits)).unlike == ()
+    assert compare(cached(PLAIN, 0.0), cached(FAST, 0.1)).unlike == ()
+    assert compare(cached(PLAIN, 0.0), cached(FAST, None)).unlike == ()
 
 
 TAIL_FAST, TAIL_SLOW = 0.02, 0.09

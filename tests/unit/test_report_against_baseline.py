@@ -223,6 +223,24 @@ def test_a_server_that_counted_for_a_part_of_the_time_measures_in_batches_of_lik
     assert model.measured_speedup == pytest.approx(1.5)
 
 
+def test_pages_without_a_time_and_without_steps_tell_no_load() -> None:
+    def untimed(one: Tally) -> Tally:
+        return replace(
+            one,
+            counted={
+                series: value for series, value in one.counted.items() if latency.STEP_TOKENS.name not in series[0]
+            },
+        )
+
+    # As many requests, in batches of 32 and of 2.
+    sides = untimed(server(0.02, "a:1", batch=32)), untimed(PLAIN)
+    model, _ = read(*sides, seconds=None)
+    assert model.measured_speedup is None
+    assert any("no load is known: read the servers" in one for one in model.notes)
+    model, _ = read(*sides)
+    assert model.measured_speedup == pytest.approx(1.5)
+
+
 def served(rate: float, seed: int, *, k: int = 0) -> Tally:
     """Requests that come at random, and whose steps take longer in a larger batch; 2.5 tokens a step with drafts."""
     chance, now, step, finished, held, seconds = random.Random(seed), 0.0, 0, 0, 0, 0.0

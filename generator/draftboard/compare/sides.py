@@ -15,7 +15,19 @@ from draftboard.errors import DraftboardError
 from draftboard.intervals import Ratio
 from draftboard.output import Progress, no_progress
 from draftboard.reading import MIXED, Recorded, Servers, is_saved
-from draftboard.report import ModelReport, Origin, Report, Sampling, load_report, named, ratios, report, report_each
+from draftboard.report import (
+    APPEARED,
+    RESTARTED,
+    ModelReport,
+    Origin,
+    Report,
+    Sampling,
+    load_report,
+    named,
+    ratios,
+    report,
+    report_each,
+)
 from draftboard.settings import Settings
 
 _SMALLEST = 1e-15
@@ -23,6 +35,7 @@ _LONGEST, _MOST_NAMED = 60, 5
 _LOADS = {"requests/s": "request_rate", "in the batch": "batch"}
 _IN_FLIGHT = {"in flight": "requests_in_flight"}
 _LENGTHS = {"prompt": "model.traffic.prompt_length", "answer": "model.traffic.answer_length"}
+_COMPUTED = ("prompt_length", "answer_length", "prefix_cache_hits")
 _SAMPLING = {field.name: f"report.sampling.{field.name}" for field in fields(Sampling)}
 
 
@@ -43,6 +56,12 @@ class Side:
     def without_parts(self) -> "Side":
         """As a whole, whose scatter nobody knows."""
         return replace(self, model=replace(self.model, parts=()))
+
+    @property
+    def computed(self) -> float | None:
+        """Mean tokens that a request computes: without those of its prompt that the prefix cache holds."""
+        prompt, answer, hits = (self.at(f"model.traffic.{name}") for name in _COMPUTED)
+        return None if prompt is None or answer is None or hits is None else prompt * (1 - hits) + answer
 
     @property
     def sample(self) -> Literal["requests", "tokens"]:
@@ -205,6 +224,8 @@ def conditions(sides: Sides, settings: Settings) -> tuple[tuple[str, ...], tuple
     lengths, sampling = _known(_LENGTHS, sides), _known(_SAMPLING, sides)
     unlike = [f"model {_quoted(names[0])} against {_quoted(names[1])}"] if names[0] != names[1] else []
     unlike += _unlabelled(sides, settings)
+    if any(note.endswith((RESTARTED, APPEARED)) for side in sides for note in side.model.notes):
+        unlike.append("all of the time against a part of it: a server restarted or appeared in between")
     if sides[0].sample != sides[1].sample:
         unlike.append("times by request against times by token, of different engines")
     # Clients send at a fixed rate or keep a fixed number in flight; a faster server changes the other one.
@@ -213,6 +234,9 @@ def conditions(sides: Sides, settings: Settings) -> tuple[tuple[str, ...], tuple
         unlike.append(f"load per engine {loads_in_words}")
     far = {what: pair for what, pair in lengths.items() if not math.isclose(*pair, rel_tol=tolerance)}
     unlike += [f"{what}s of {a:,.0f} against {b:,.0f} tokens" for what, (a, b) in far.items()]
+    computed = _known({"computed": "computed"}, sides)
+    if not far and any(not math.isclose(*pair, rel_tol=tolerance) for pair in computed.values()):
+        unlike += ["requests that compute {:,.0f} against {:,.0f} tokens".format(*pair) for pair in computed.values()]
     unlike += [f"{name} {a:g} against {b:g}" for name, (a, b) in sampling.items() if a != b]
     unknown = [] if loads else ["load per engine (no rate without a time and requests)"]
     unknown += [f"{what} length" for what in _LENGTHS if what not in lengths]

@@ -16,7 +16,7 @@ from draftboard.report.document import (
 from draftboard.report.felt import SOONER, Felt
 from draftboard.report.judge import broken_identities
 from draftboard.report.numbers import Part, Sample, Speculation
-from draftboard.report.objects import ModelReport, Origin, Report, Sampling, Verdict
+from draftboard.report.objects import APPEARED, RESTARTED, ModelReport, Origin, Report, Sampling, Verdict
 from draftboard.report.plot import draw
 from draftboard.report.reporting import Reading, judged, of_pages, read, report, report_each
 from draftboard.report.saved import load_report, schema

@@ -25,6 +25,7 @@ _HARDLY_IDLE = 4.0
 at random (e ^ -4)."""
 _IN_PART = {Since.RESTART, Since.BIRTH}
 _CUT = "a server restarted or appeared within the time, and its decode steps were not in batches of like size: repeat"
+_UNKNOWN = "without a time, and without decode steps of both sides, no load is known: read the servers themselves"
 BESIDE = (measured_speedup, objection, baseline_prompt_length, baseline_answer_length)
 """Signals of a variant beside its baseline, by the counts of both."""
 MEASURED = (*BESIDE, speedup_low, speedup_high, step_cost)
@@ -76,18 +77,19 @@ def measuring(
         least = f"{finished:,.0f} {of} finished on a side (minimum {settings.traffic.to_compare(of):,.0f})"
         return Measuring(step_cost=cost, why=least)
     batches = _batches(variant, baseline)
-    # The rates of a server that did not count all the time are those of a part of it.
-    if cut := any(one.since in _IN_PART for one in (*variant, *baseline)):
-        if not batches or not _alike(batches, settings):
-            return Measuring(why=_CUT)
-    # Without a time there are no rates: as many requests finished at any load.
-    elif not seconds and batches and not _alike(batches, settings):
-        if why := _unlike_arrivals(variant, baseline, batches, settings):
+    # The rates of a server that did not count all the time are those of a part of it; without a time there are none.
+    cut = any(one.since in _IN_PART for one in (*variant, *baseline))
+    is_rated = bool(seconds) and not cut
+    if not is_rated and not batches:
+        return Measuring(why=_CUT if cut else _UNKNOWN)
+    if not is_rated and not _alike(batches, settings):
+        # As many requests finished at any load.
+        if why := _CUT if cut else _unlike_arrivals(variant, baseline, batches, settings):
             return Measuring(why=why)
         batches = [batches[1]] * 2  # The variant's is what its steps make of as many arrivals.
-    if seconds and not cut:
+    if seconds and is_rated:
         batches = [_sum(side, latency.END_TO_END_LATENCY.sum) / seconds / len(side) for side in (variant, baseline)]
-    sides = [_with_batch(side, batch) for side, batch in zip((variant, baseline), batches or (0.0, 0.0), strict=True)]
+    sides = [_with_batch(side, batch) for side, batch in zip((variant, baseline), batches, strict=True)]
     counts = counts_of([*sides[0], *sides[1]], settings, _ANY)
     found = {signal: next(iter(values_of(signal, counts).values()), None) for signal in BESIDE}
     beside = {signal: value for signal, value in found.items() if value is not None}

@@ -30,6 +30,10 @@ class Origin(StrEnum):
     PROMETHEUS = "Prometheus"
 
 
+RESTARTED, APPEARED = "restarted in between: what it counted before is lost", "appeared in between"
+"""Notes on engines that counted for a part of the time."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Broken(Described):
     """An identity that vLLM's counters hold, and these do not."""

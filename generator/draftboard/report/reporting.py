@@ -14,7 +14,17 @@ from draftboard.output import Progress, no_progress
 from draftboard.report.from_prometheus import of_prometheus
 from draftboard.report.judge import broken_identities, engine_report, judge, missing_of_dialect, model_report
 from draftboard.report.measuring import MEASURED, Measuring, measuring, parts_of
-from draftboard.report.objects import SCHEMA_VERSION, Broken, Judged, ModelReport, Origin, Report, Sampling
+from draftboard.report.objects import (
+    APPEARED,
+    RESTARTED,
+    SCHEMA_VERSION,
+    Broken,
+    Judged,
+    ModelReport,
+    Origin,
+    Report,
+    Sampling,
+)
 from draftboard.report.own import of_growth
 from draftboard.report.verdict import Case
 from draftboard.settings import Settings, method_of
@@ -276,5 +286,5 @@ def _named(tally: reading.Tally, *, several: bool) -> str:
 
 def _notes(tally: reading.Tally) -> tuple[str, ...]:
     if tally.since is reading.Since.RESTART:
-        return ("restarted in between: what it counted before is lost",)
-    return ("appeared in between",) if tally.since is reading.Since.BIRTH else ()
+        return (RESTARTED,)
+    return (APPEARED,) if tally.since is reading.Since.BIRTH else ()
