@@ -3,9 +3,10 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -15,8 +16,9 @@ from conftest import program
 from draftboard import build as build_room
 from draftboard.alerts import of_settings
 from draftboard.build.files import ALERTING, RECORDING
-from draftboard.catalogue import Presence, around, speculation
+from draftboard.catalogue import CATALOGUE, Presence, around, latency, speculation
 from draftboard.catalogue.dialects import DIALECTS
+from draftboard.catalogue.metric import Kind
 from draftboard.doctor import examine_cost, examine_prometheus, examine_ruler
 from draftboard.doctor.buckets import FINER
 from draftboard.doctor.finding import Examination, Finding, Severity
@@ -31,7 +33,7 @@ from draftboard.signals import Level
 from draftboard.signals.states import state
 from support.dialects import page_of
 from support.loopback import answering, page
-from support.rulefiles import series_in
+from support.rulefiles import groups, series_in
 from support.waiting import evaluated, sampled
 
 pytestmark = pytest.mark.prometheus
@@ -55,14 +57,14 @@ def fast(**rules: str) -> Settings:
 
 @contextmanager
 def scraping(
-    folder: Path, pages: Sequence[Scraped], rules: Settings | None = None, **others: Any
+    folder: Path, pages: Sequence[Scraped], rules: Settings | None = None, flags: tuple[str, ...] = (), **others: Any
 ) -> Iterator[tuple[Client, float]]:
     """A Prometheus that has scraped these pages, and evaluated the rules of these settings."""
     folder.mkdir(exist_ok=True)
     with ExitStack() as stack:
         places = [stack.enter_context(answering(page(text, Content_Type=CLASSIC))) for text, _ in pages]
         content = configuration(folder, places, [own for _, own in pages], rules, **others)
-        server = Server(program("prometheus"), folder, Duration(60), content)
+        server = Server(program("prometheus"), folder, Duration(60), content, flags)
         client = stack.enter_context(Client(stack.enter_context(server.running())))
         made = [f"count(count_over_time(up[1m]) > 2) == {len(pages)}"]  # Of one sample no rate is known.
         if rules and any("vllm:" in text for text, _ in pages):
@@ -80,10 +82,11 @@ def configuration(
     *,
     relabel: Sequence[dict[str, Any]] = (),
     own: dict[str, str] | None = None,
+    scrape: Mapping[str, Any] = MappingProxyType({}),
 ) -> str:
     targets = [{"targets": [place], "labels": labels} for place, labels in zip(places, labels, strict=True)]
     job = {"job_name": "vllm", "scrape_interval": "1s", "static_configs": targets}
-    document: dict[str, Any] = {"scrape_configs": [job | {"metric_relabel_configs": [*relabel]}]}
+    document: dict[str, Any] = {"scrape_configs": [job | {**scrape, "metric_relabel_configs": [*relabel]}]}
     if own:
         (folder / "own.rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "own", "rules": [own]}]}))
     if rules:
@@ -191,6 +194,38 @@ def test_a_counter_that_relabelling_drops_is_a_problem_with_what_stays_empty(tmp
     assert "metric_relabel_configs" in found.fix
     assert "draftboard-depth: Survival by position of the worst model" in found.empty.panels
     assert "SpecDecodeAcceptanceDrop" in found.empty.alerts
+
+
+@pytest.mark.parametrize("flags", [(), ("--enable-feature=native-histograms",)], ids=["not stored", "native"])
+def test_histograms_that_the_scrape_converts_are_found_unless_classic_ones_are_kept(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    converted = {"convert_classic_histograms_to_nhcb": True}
+    both = converted | {"always_scrape_classic_histograms": True}
+    pages, words = [(NGRAM, {"instance": "a", "spec_method": "ngram"})], "converts them to native histograms"
+    with scraping(tmp_path / "converted", pages, flags=flags, scrape=converted) as (client, now):
+        examination = examine_prometheus(client, fast(), now)
+    found = about(examination, words)
+    assert (found.severity, found.where) == (Severity.PROBLEM, "a of job vllm")
+    assert "always_scrape_classic_histograms: true" in found.fix
+    assert "model:vllm_request_prefill_time_seconds:mean_rate1m" in found.empty.records
+    assert "SpecDecodeAcceptanceDrop" not in found.empty.alerts
+    assert not [one.what for one in examination.findings if "relabelling" in one.what]
+    with scraping(tmp_path / "both", pages, fast(), flags, scrape=both) as (client, now):
+        kept = examine_prometheus(client, fast(), now)
+    with scraping(tmp_path / "classic", pages, fast()) as (client, now):
+        assert kept.findings == examine_prometheus(client, fast(), now).findings
+
+
+def test_no_rule_reads_a_native_histogram() -> None:
+    read = {
+        name
+        for group in groups(build_room.render(fast()))
+        for rule in group["rules"]
+        for name in series_in(rule["expr"])
+    }
+    assert read.isdisjoint(metric.name for metric in CATALOGUE if metric.kind is Kind.HISTOGRAM)
+    assert latency.TIME_TO_FIRST_TOKEN.bucket.name in read
 
 
 def test_a_prometheus_that_scrapes_no_vllm_is_a_problem_with_a_scrape_job(tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from draftboard.catalogue import ELSEWHERE, Presence, around, probe, removed
+from draftboard.catalogue import CATALOGUE, ELSEWHERE, Presence, around, probe, removed
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect, dialect_of
 from draftboard.catalogue.known import seen_by
+from draftboard.catalogue.metric import Kind
 from draftboard.doctor import series
 from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
 from draftboard.doctor.finding import Empty, Examination, Finding, shortened
@@ -104,6 +105,8 @@ def _stored(client: Client, settings: Settings, time: float) -> Stored:
     old = {f"{re.escape(removal.name)}(_count)?" for removal in removed.REMOVED}
     ours = {settings.dialect.named(name) for name in of_servers if name not in settings.dialect.missing}
     ours |= {metric.name for metric in settings.dialect.own}
+    if settings.dialect.spellings is None:  # So called where they are native.
+        ours |= {settings.dialect.named(one.name) for one in CATALOGUE if one.kind is Kind.HISTOGRAM}
     signs = {dialect.sign: dialect for dialect in DIALECTS.values() if dialect.sign}
     others = seen_by() | signs.keys()
     for target, row in rows("max", _matching([around.UP.name], settings.selector)):

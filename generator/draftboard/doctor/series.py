@@ -7,7 +7,7 @@ from functools import lru_cache
 from draftboard.alerts import of_settings
 from draftboard.catalogue import CATALOGUE, RECORDED, Metric, Presence, around, removed, serving
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect
-from draftboard.catalogue.metric import release_numbers
+from draftboard.catalogue.metric import Kind, release_numbers
 from draftboard.dashboards import places
 from draftboard.doctor.finding import Empty, Finding, shortened
 from draftboard.doctor.releases import UNKNOWN, Release
@@ -171,6 +171,10 @@ def _causes(servers: Sequence[Server], settings: Settings, release: Release) -> 
         values = {"engine": dialect.engine, "reports": dialect.reports, "omits": dialect.omits}
         yield "partial-dialect", reporting, (), values
     elif reporting:
+        native = {server.where: parts for server in reporting if (parts := _converted(server, release))}
+        converted = [server for server in reporting if server.where in native]
+        yield "native-histograms", converted, [*frozenset[str]().union(*native.values())], {}
+        reporting = [replace(one, names=one.names | native.get(one.where, frozenset())) for one in reporting]
         yield from _releases(reporting, settings.dialect, release)
     if reporting:
         yield from _speculation([server for server in reporting if server.names.isdisjoint(_V0)], settings, release)
@@ -183,6 +187,22 @@ def _causes(servers: Sequence[Server], settings: Settings, release: Release) -> 
 def _surely(presence: Presence, release: Release) -> list[Metric]:
     """The metrics that every server of the release exposes when the presence says so."""
     return [metric for metric in CATALOGUE if metric.presence is presence and not release.may_lack(metric)]
+
+
+def _converted(server: Server, release: Release) -> frozenset[str]:
+    """What is missing of a server's histograms, where they are native ones, or are all that is missing.
+
+    Without its feature for native histograms, Prometheus before 4 converts them and stores nothing.
+    """
+    if server.method is None:  # A page has none but its own.
+        return frozenset()
+    histograms = [one for one in CATALOGUE if one.kind is Kind.HISTOGRAM and one.presence is Presence.ALWAYS]
+    absent = [one for one in histograms if one.name in server.names]
+    if not absent:
+        others = (one for one in _surely(Presence.ALWAYS, release) if one not in histograms)
+        absent = [] if any(map(server.lacks, others)) else histograms
+    parts = frozenset(part for one in absent for part in _parts(one))
+    return parts if server.names.isdisjoint(parts) else frozenset()
 
 
 def _releases(servers: Sequence[Server], dialect: Dialect, release: Release) -> Iterator[_Cause]:
