@@ -46,8 +46,8 @@ OPTIONS_OF_OTHERS = {
         --use-v2-block-manager""",
     "llama.cpp and SGLang": "--enable-metrics --metrics",
     "Prometheus, Alertmanager and Thanos": """
-        --data.maintenance-interval --enable-feature --query.max-samples --query.replica-label --rules.alert.for-grace-period
-        --rules.alert.resend-delay --web.enable-remote-write-receiver""",
+        --data.maintenance-interval --enable-feature --query.max-samples --query.replica-label
+        --rules.alert.for-grace-period --rules.alert.resend-delay --web.enable-remote-write-receiver""",
     "Docker, Helm, kubectl and journalctl": """
         --container --from-file --lines --namespace --previous --profile --set --set-file --since --tail""",
 }
