@@ -4,6 +4,6 @@ from draftboard.reading.apart import MIXED, Apart, kept_apart, plain_among, sepa
 from draftboard.reading.counted import Numbers, Reader, counts_of, drafting_of, is_baseline, labels_of
 from draftboard.reading.fetch import Lifetime, Limits, Pages, Recorded, Servers, Source, is_saved, load, scrape, version
 from draftboard.reading.growth import Growth, Since, Tally, growth, in_parts, lifetime, together
-from draftboard.reading.page import Page, needed, read
+from draftboard.reading.page import Page, read
 from draftboard.reading.past import Past, Remembered, of_model, other_models
 from draftboard.reading.watching import watch

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -38,7 +38,8 @@ class Page:
     """Samples of a server at one time, under vLLM's names, whatever the engine's own."""
 
     source: str  # Address or path, without secrets.
-    values: Mapping[Series, float]  # Every sample, without the `_created` times that client libraries add.
+    values: Mapping[Series, float]
+    """Every sample, without the `_created` times that client libraries add, and buckets that no signal reads."""
     at: float | None = None  # Unix seconds of the reading; None for a saved page.
     dialect: Dialect | None = None  # Whose names the page has; None where no engine is known that has them.
 
@@ -80,12 +81,6 @@ def read(text: str, source: str, at: float | None = None, *, openmetrics: bool =
     return Page(source, values, at, dialect)
 
 
-def needed(page: Page) -> Page:
-    """Without the buckets that no signal reads: they are a third of a page."""
-    unread = {name for name in {name for name, _ in page.values} if "_bucket" in name and name not in _BUCKETS}
-    return replace(page, values={series: value for series, value in page.values.items() if series[0] not in unread})
-
-
 def _restricted(text: str, names: Names) -> str:
     if not _is_complete(text):
         return text
@@ -125,7 +120,9 @@ def _values(found: Iterable[Sample]) -> tuple[dict[Series, float], Dialect | Non
         spoken, shown = spoken or says.spoken, shown or says.shown
         if says.must_be_number and not _is_number(labels, says.must_be_number):
             raise ValueError(f"{name} has a label {says.must_be_number} that is not a number")
-        own = (((says.meant, labels), 1.0, False),) if says.meant else _parts(written) if says.is_read else ()
+        if not says.is_read:
+            continue
+        own = (((says.meant, labels), 1.0, False),) if says.meant else _parts(written)
         for series, weight, whole in own:
             if series in values and (not whole or name in parts[series]):
                 raise ValueError(f"duplicate series of {name}")
@@ -165,7 +162,8 @@ def _name(name: str) -> _Name:
     shown = next((one for one in DIALECTS.values() if one.sign == name), None)
     same_labels = (dialect or _OWN).spellings is None and (dialect or _OWN).has_models
     meant = next((dialect or _OWN).meant(name)) if same_labels else ""
-    return _Name(spoken=spoken, shown=shown, meant=meant, must_be_number=_must_be_number(name, meant))
+    is_read = not meant.endswith("_bucket") or meant in _BUCKETS  # The others are a third of a page.
+    return _Name(is_read, spoken, shown, meant, _must_be_number(name, meant))
 
 
 def _must_be_number(name: str, meant: str) -> str:

@@ -14,7 +14,7 @@ from draftboard.errors import DraftboardError
 from draftboard.intervals import LEAST, PARTS
 from draftboard.output import Progress, no_progress
 from draftboard.reading.fetch import Servers, scrape_each, urls_of
-from draftboard.reading.page import Names, Page, needed
+from draftboard.reading.page import Names, Page
 
 _TICKS = 100
 _PAGES = 2_000
@@ -53,7 +53,7 @@ def watch(
         found = dict[httpx.URL, Page]()
         for url, page in answers:
             if isinstance(page, Page):
-                found[url] = needed(page)
+                found[url] = page
             else:
                 missing[url] = page
         if not found or (missing and needs_all):
@@ -81,7 +81,7 @@ def watch(
             behind += time.monotonic() - began
     last = dict(zip(read, scrape_each([*read], source.access, source.limits), strict=True))
     missing |= {url: page for url, page in last.items() if isinstance(page, DraftboardError)}
-    there = {url: needed(page) for url, page in last.items() if isinstance(page, Page)}
+    there = {url: page for url, page in last.items() if isinstance(page, Page)}
     if not there or (missing and needs_all):
         raise next(iter(missing.values()))
     # Parts are of all servers: a page that one of them did not answer is missed of all.

@@ -89,11 +89,11 @@ def read(
             pages, grown = zip(*((each[-1], reading.growth(each[0], each[-1])) for each in watched), strict=True)
             return Reading(pages, reading.together(grown), settings, method, parts, unread=tuple(map(str, missing)))
         case reading.Pages(before, after, window):
-            earlier, later = (reading.needed(reading.load(each)) for each in (before, after))
+            earlier, later = reading.load(before), reading.load(after)
             between = reading.growth(earlier, later, window.seconds if window else None)
             return Reading([later], between, settings, method, origin=Origin.PAGES, earlier=(earlier,))
         case reading.Lifetime(path, baseline):
-            both = [reading.needed(reading.load(each)) for each in (path, baseline) if each]
+            both = [reading.load(each) for each in (path, baseline) if each]
             lifetimes = reading.together([reading.lifetime(page) for page in both])
             result = Reading(both, lifetimes, settings, method, origin=Origin.LIFETIME)
             if baseline and not result.baselines:
