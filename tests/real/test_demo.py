@@ -190,12 +190,12 @@ def test_a_curve_fitted_on_the_first_half_gives_the_measured_verdict_of_the_seco
     expected = judged(expected_speedup, of_ngram(demo_run, curve, expected_speedup, every_scrape), curve.settings)
     verdicts = of_ngram(demo_run, Scope(demo_run.settings), verdict, every_minute)
     assert {at: expected[at] for at in verdicts} == {at: VERDICTS[round(code)] for at, code in verdicts.items()}
-    assert set(map(expected.get, verdicts)) == {Status.BAD, Status.WARN, Status.GOOD}
+    assert set(map(expected.get, verdicts)) == {Status.DUE, Status.WARN, Status.GOOD}
     # Between two minutes, too, it never says the contrary of what users measure while both servers are up.
     measured = judged(
         measured_speedup, of_ngram(demo_run, Scope(demo_run.settings), measured_speedup, every_scrape), curve.settings
     )
-    assert {at for at in measured if {expected[at], measured[at]} == {Status.BAD, Status.GOOD}} == set()
+    assert {at for at in measured if {expected[at], measured[at]} == {Status.DUE, Status.GOOD}} == set()
     assert len(measured) > 20
 
 
@@ -203,10 +203,10 @@ def contradicted(replay: Replay) -> dict[int, Status]:
     """Verdicts of moments at which users wait longer, other than that speculation costs more than it saves."""
     scope, times = Scope(replay.settings), range(0, BUSY, replay.step)
     measured = judged(measured_speedup, of_ngram(replay, scope, measured_speedup, times), replay.settings)
-    slower = {at for at, status in measured.items() if status is Status.BAD}
+    slower = {at for at, status in measured.items() if status is Status.DUE}
     assert slower
     told = {at: VERDICTS[round(code)] for at, code in of_ngram(replay, scope, verdict, times).items()}
-    return {at: told[at] for at in slower if told[at] is not Status.BAD}
+    return {at: told[at] for at in slower if told[at] is not Status.DUE}
 
 
 @of_kept
@@ -241,7 +241,7 @@ def test_without_its_baseline_no_minute_contradicts_the_measurement(demo_run: Re
     assert of_ngram(alone, scope, measured_speedup, minutes) == {}
     assert not [at for at, speedup in measured.items() if not low[at] <= speedup <= high[at]]
     statuses = judged(measured_speedup, measured, alone.settings)
-    contrary = {Status.GOOD, Status.BAD}
+    contrary = {Status.GOOD, Status.DUE}
     assert not [at for at, status in statuses.items() if {status, VERDICTS[round(told[at])]} == contrary]
 
 

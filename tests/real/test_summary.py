@@ -11,7 +11,7 @@ from draftboard.report import ModelReport, of_range, report, status_of
 from draftboard.status import Status
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]
-_BY_STATUS = {Status.GOOD: "helped", Status.BAD: "slower", Status.WARN: "even"}
+_BY_STATUS = {Status.GOOD: "helped", Status.DUE: "slower", Status.WARN: "even"}
 
 
 def outcome(model: ModelReport) -> str:

@@ -103,7 +103,7 @@ LONGER_THAN_A_WINDOW: set[Signal] = {
     *(notifications_failed, remote_write_failed, storage_failures, interruptions, stuck, stuck_engines, data_age),
     *(heartbeat, samples_stopped, queue_wait),
     *(replacements, replicas_missing, unwatched, acceptance_of_hour, acceptance_at_start),
-    *(next_steps.advice_since, next_steps.next_gain_age),
+    next_steps.advice_since,
     *IN_HOUR.values(),
     *ERROR_RATIOS.values(),
     *BURNS.values(),

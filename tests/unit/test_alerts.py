@@ -30,7 +30,7 @@ UNGUARDED = {
     *(alert.name for alert in ON_MONITORING),
     *("VLLMErrorBudgetBurnsFast", "VLLMErrorBudgetBurnsSlowly"),
 }
-TROUBLE = {Status.BAD, Status.WARN, Status.ODD, Status.DOWN, Status.HUNG, Status.STUCK}
+TROUBLE = {Status.BAD, Status.WARN, Status.ODD, Status.DOWN, Status.DUE}
 PARTS: dict[str, Callable[[Alert], bool]] = {
     "a name that begins with SpecDecode, VLLM or Draftboard": lambda alert: bool(
         re.fullmatch(r"(SpecDecode|VLLM|Draftboard)[A-Z]\w+", alert.name)

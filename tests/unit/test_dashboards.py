@@ -28,7 +28,19 @@ from draftboard.status import Status
 from support import catalogue, grafana
 
 # Grafana's units that we use; anything else would be shown as a suffix.
-UNITS = {"percentunit", "short", "none", "reqps", "s", "bytes", "watt", "suffix:samples/s", "string", "dtdurations"}
+UNITS = {
+    "percentunit",
+    "short",
+    "suffix:x",
+    "none",
+    "reqps",
+    "s",
+    "bytes",
+    "watt",
+    "suffix:samples/s",
+    "string",
+    "dtdurations",
+}
 # Their series carry no instance: records of level model, and alerts.
 NO_INSTANCE = r"^(model:|service:|ALERTS(_FOR_STATE)?$)"
 # No record exists: they are listed as they are, come from another exporter, or name its machine.
@@ -201,7 +213,7 @@ def test_every_panel_has_title_description_unit_datasource_and_text_for_no_data(
             assert target["datasource"]["uid"] == "${datasource}"
             assert target["instant"] is not target["range"]
         # A label of the axis only where the numbers beside it carry no unit.
-        assert not defaults.get("custom", {}).get("axisLabel") or defaults["unit"] == "short", where
+        assert not defaults.get("custom", {}).get("axisLabel") or defaults["unit"] in {"short", "suffix:x"}, where
         if defaults["unit"] == "percentunit":
             assert all(0 <= (step["value"] or 0) <= 1 for step in defaults["thresholds"]["steps"]), where
 
@@ -224,6 +236,10 @@ def test_titles_of_panels_are_names(panels: Panels) -> None:
         assert not re.search(r"[?]|[.]$|^(Each|What|How|Which|Is|Are|Does|Do|Has)\b", panel["title"]), where
 
 
+SINCE = ("since_min", "since_h", "since_d")
+"""Queries of one age: its unit follows from how long it is."""
+
+
 def test_ids_refids_and_legends_are_unique(documents: dict[str, Json], panels: Panels) -> None:
     for document in documents.values():
         rows = [panel["id"] for panel in document["panels"] if panel["type"] == "row"]
@@ -233,8 +249,9 @@ def test_ids_refids_and_legends_are_unique(documents: dict[str, Json], panels: P
         refs = [target["refId"] for target in panel["targets"]]
         assert len(refs) == len(set(refs)), where
         assert all(re.fullmatch(r"[a-z]\w{2,}", ref) for ref in refs), f"{where}: name each query by what it asks"
-        legends = [target["legendFormat"] for target in panel["targets"] if target["format"] == "time_series"]
-        # Of what lasts and what does not a series is in one.
+        named = [one for one in panel["targets"] if one["format"] == "time_series" and one["refId"] not in SINCE[1:]]
+        legends = [target["legendFormat"] for target in named]
+        # Of what lasts and what does not a series is in one, and an age is in one unit.
         parted = {re.sub(r"(?m)^( *)unless \(", r"\1and (", target["expr"]) for target in panel["targets"]}
         assert len(parted) == 1 or len(legends) == len(set(legends)), where
     # The others show some signals twice: now and over time, by model and by engine.
@@ -542,7 +559,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "http_responses",
         "http_failure_ratio",
         "heartbeat",  # an alert: it is never silent
-        *("engines_unwell", "health_since", "advice_since"),  # shown by tiles, and as the time in a health
+        *("health_since", "advice_since"),  # the first shown as the time in a health
         "stuck_engines",  # shown by a tile, as their sum
         "remote_write_failed",  # an alert: pages that read a remote store cannot show it
         *("records_missing", "alertmanagers"),  # alerts: without records and Alertmanager other pages end
@@ -594,11 +611,12 @@ def test_a_table_keeps_the_time_until_its_columns_are_merged(panels: Panels) -> 
             assert (first["id"], last["id"]) == ("merge", "organize"), where
             assert {step["id"] for step in sorts} == {"sortBy"}, where
             # Of a text, its label is shown.
-            texts = (
-                ("health_age", "next_step", "health_cause", "speedup", "rank")
-                if where == "draftboard-overview: Models, worst first"
-                else ()
-            )
+            texts = {
+                "draftboard-overview: Models, worst first": (
+                    *("health_age", "next_step", "health_cause", "speedup", "rank"),
+                ),
+                "draftboard-compare: Variants by measured speedup": ("expected",),
+            }.get(where, ())
             assert last["options"]["excludeByName"] == dict.fromkeys(
                 ("Time", *(f"Value #{one}" for one in texts)), True
             )
@@ -611,10 +629,10 @@ def test_a_table_keeps_the_time_until_its_columns_are_merged(panels: Panels) -> 
     [
         ("draftboard-overview: Models, worst first", ["Value #rank"], [False]),
         ("draftboard-latency: Latency by model", ["TPOT mean"], [True]),
-        ("draftboard-depth: Draft length by model", ["Best k, least"], [True]),
-        ("draftboard-fleet: Engines by health", ["Margin", "Health"], [False, False]),
+        ("draftboard-depth: Draft length by model", ["Shorter, least"], [True]),
+        ("draftboard-fleet: Engines by health", ["Margin, tokens", "Health"], [False, False]),
         ("draftboard-compare: Variants by measured speedup", ["Measured"], [True]),
-        ("draftboard-overview: Firing alerts", ["For", "Severity"], [True, False]),
+        ("draftboard-overview: Firing alerts", ["True for", "Severity"], [True, False]),
     ],
 )
 def test_the_worst_row_is_on_top(where: str, worst: list[str], falling: list[bool], panels: Panels) -> None:
@@ -678,7 +696,8 @@ def test_a_cell_without_a_value_is_a_dash_in_the_colour_of_text_and_a_label_that
             if one["matcher"]["options"] in heads:
                 (mappings,) = (each["value"] for each in one["properties"] if each["id"] == "mappings")
                 assert mappings[-1]["type"] == "special", where
-                assert mappings[-1]["options"]["result"] == {"text": "\N{EN DASH}", "color": "text", "index": 90}, where
+                says = "no queue" if one["matcher"]["options"] == "1M tokens" else "\N{EN DASH}"
+                assert mappings[-1]["options"]["result"] == {"text": says, "color": "text", "index": 90}, where
 
 
 def test_states_over_time_are_coloured_by_their_words_alone(panels: Panels) -> None:
@@ -700,7 +719,7 @@ def test_rows_of_health_are_sorted_by_badness(panels: Panels) -> None:
 
 
 def test_a_tile_is_coloured_from_one_on_where_somebody_should_act(panels: Panels) -> None:
-    red, yellow = COLOURS[Status.BAD], COLOURS[Status.WARN]
+    red, orange, yellow = COLOURS[Status.BAD], COLOURS[Status.DUE], COLOURS[Status.WARN]
     for page in ("overview", "status"):
         tiles = dict(panels)[f"draftboard-{page}: Models by health"]
         own = {
@@ -709,10 +728,10 @@ def test_a_tile_is_coloured_from_one_on_where_somebody_should_act(panels: Panels
         }
         shown = {target["legendFormat"]: own[target["refId"]] for target in tiles["targets"] if target["refId"] in own}
         assert {name: [(step["color"], step["value"]) for step in steps] for name, steps in shown.items()} == {
-            "need action": [("transparent", None), (red, 1)],
-            "to watch": [("transparent", None), (yellow, 1)],
-            "pay": [("transparent", None), ("transparent", 1)],
-            "no verdict": [("transparent", None), ("transparent", 1)],
+            "act now": [("transparent", None), (red, 1)],
+            "act today": [("transparent", None), (orange, 1)],
+            "watch": [("transparent", None), (yellow, 1)],
+            "fine": [("transparent", None), ("transparent", 1)],
         }
 
 
@@ -925,7 +944,7 @@ def test_series_that_separate_good_from_bad_are_coloured_by_it(panels: Panels) -
         return [colour for pattern, colour in colours[title].items() if re.search(pattern.strip("/"), legend)][-1]
 
     assert of("Engines by state", "vllm m drafting") == COLOURS[Status.NEUTRAL]
-    assert of("Engines by state", "vllm m serving without drafting") == COLOURS[Status.STUCK]
+    assert of("Engines by state", "vllm m serving without drafting") == COLOURS[Status.WARN]
     assert of("Engines by state", "down") == COLOURS[Status.DOWN]
     assert of("Requests finished", "vllm m stop") == COLOURS[Status.GOOD]
     assert of("Requests finished", "vllm m error") == COLOURS[Status.BAD]

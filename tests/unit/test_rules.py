@@ -127,10 +127,10 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
             if aggregation.modifier.type == promql_parser.AggModifierType.By:
                 kept = set(aggregation.modifier.labels) - OWN_LABELS - {"reached", "why", "alertname"}
                 # A server that was never seen has a target and nothing else; the model of one that was is joined.
-                of_servers = re.search("state|:start|unserved", rule["record"]) or level == "target"
+                of_servers = re.search("state|:start|unserved|vllm_health:cause", rule["record"]) or level == "target"
                 allowed = [set(levels[level])]
                 allowed += (
-                    [set(labels.target), set(labels.target_series), set(labels.of_level("target"))]
+                    [set(labels.widest), set(labels.target), set(labels.target_series), set(labels.of_level("target"))]
                     if of_servers
                     else []
                 )

@@ -70,7 +70,7 @@ def _marks(scope: Scope) -> Iterable[Mark]:
             yield Mark(changed.title, expr, text[0].upper() + text[1:], purple)
     if new_arm.exists(scope.settings):
         yield Mark(new_arm.title, _event(new_arm, scope) or _new_arm(scope), "New method or variant", purple)
-    alerts, orange = promql_of(firing_alerts, scope), COLOURS[Status.WARN]
+    alerts, orange = promql_of(firing_alerts, scope), COLOURS[Status.DUE]
     yield Mark(firing_alerts.title, alerts, "{{alertname}} ({{severity}})", orange, shown=False)
 
 

@@ -45,12 +45,20 @@ def of_model(expr: str, scope: Scope) -> str:
     return promql.aggregate("max", (*scope.labels, SHOWN), _with_short_name(expr, scope))
 
 
-def row(signal: Signal, scope: Scope, heads: Iterable[str], pages: Mapping[str, str], only: str = "") -> str:
+def row(
+    signal: Signal,
+    scope: Scope,
+    heads: Iterable[str],
+    pages: Mapping[str, str],
+    *,
+    texts: Collection[Signal],
+    only: str = "",
+) -> str:
     """A signal with the labels that a row shows and the link to its dashboards, in which an absent label is empty.
 
     `only` is PromQL of the models or engines that have a row.
 
-    Health also names the page that explains it, by `pages`, their uids; texts stand in a label of their own.
+    Health also names the page that explains it, by `pages`, their uids; `texts` stand in a label of their own.
     """
     names = scope.settings.labels
     linked = tuple(label for label in names.filters if label in scope.labels)
@@ -59,7 +67,7 @@ def row(signal: Signal, scope: Scope, heads: Iterable[str], pages: Mapping[str, 
     if pages and signal is health:
         expr = leads.with_page(expr, scope.labels, pages)
         also.append(leads.PAGE)
-    elif pages and signal in TEXTS:
+    elif signal in texts:
         expr = TEXTS[signal].promql(scope)
         also.append(TEXTS[signal].label)
     if only:
@@ -146,12 +154,12 @@ def of_labels(
     ]
 
 
-def links(lead: tuple[str, str] | None) -> list[dict[str, Any]]:
-    """A link from a row to a dashboard, by its uid, on what the row is about, and the question that it answers."""
+def links(lead: tuple[str, str] | None, name: str) -> list[dict[str, Any]]:
+    """A link from a row to a dashboard, by its uid, on what the row is about, which its column `name` says."""
     if lead is None:
         return []
     url = f"/d/{lead[0]}?${{__url_time_range}}&var-datasource=${{datasource}}&${{__data.fields.{_LINK}}}"
-    return [{"title": lead[1], "url": url}]
+    return [{"title": f"{lead[1]} of ${{__data.fields.{name}}}", "url": url}]
 
 
 def label_widths(heads: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -172,6 +180,7 @@ def of_signal(
     *,
     filled: bool = False,
     plain: bool = False,
+    text: bool = False,
     narrow: bool = False,
     links: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
@@ -189,7 +198,9 @@ def of_signal(
     properties: dict[str, Any] = {key: shown[key] for key in ("unit", "thresholds", "decimals") if key in shown}
     if signal.unit is Unit.RATIO:
         properties.setdefault("decimals", 1)  # Of a small share Grafana would show more digits than are known.
-    properties["mappings"] = [*shown["mappings"], *fields.no_sample("text")]
+    if text:
+        properties["unit"] = "string"  # Grafana would take one number for one with a unit.
+    properties["mappings"] = [*shown["mappings"], *fields.no_sample("text", text=signal.absent or fields.NO_VALUE)]
     if coloured:
         properties["color"] = {"mode": "thresholds"}
     if links:
@@ -205,9 +216,9 @@ def of_signal(
     return override("byName", head, custom_cellOptions=cell, **properties)
 
 
-def fields_of(signals: Mapping[str, Signal], pages: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+def fields_of(signals: Mapping[str, Signal], shown_as: Collection[Signal]) -> tuple[dict[str, str], list[str]]:
     """The field that a column shows, by reference; and the values beside those that are texts."""
-    texts = {ref: TEXTS[signal].label for ref, signal in signals.items() if pages and signal in TEXTS}
+    texts = {ref: TEXTS[signal].label for ref, signal in signals.items() if signal in shown_as}
     helpers = (ref for ref, signal in signals.items() if ref in texts or signal is next_steps.rank)
     return {ref: texts.get(ref, value_of(ref)) for ref in signals}, [value_of(ref) for ref in helpers]
 
@@ -219,6 +230,7 @@ def _width(signal: Signal, head: str) -> int:
         letters = _K
     else:
         letters = max((len(code.says) for code in signal.codes), default=_AGE if signal.unit is Unit.AGE else _NUMBER)
+        letters = max(letters, len(signal.absent))
     return max(_wide(head), wide_enough(letters))
 
 

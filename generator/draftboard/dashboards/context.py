@@ -41,11 +41,11 @@ class Context:
     """Whether the series of a model are its variants, and named by these alone."""
 
     def lead(self, signal: Signal, pages: Mapping[str, str]) -> tuple[str, str] | None:
-        """Uid and question of the page that explains a signal; of health and what to do, that of each row's label."""
+        """Uid of the page that explains a signal, and what a link says; of health and what to do that of each row."""
         if signal in leads.OF_EACH_ROW and pages:
-            return f"${{__data.fields.{leads.PAGE}}}", "What explains it?"
-        page, question = leads.of_signal(signal, self.page, self.uids)
-        return (self.uids[page], question) if page != self.page and page in self.uids else None
+            return f"${{__data.fields.{leads.PAGE}}}", leads.OF_ITS_PAGE
+        page, says = leads.of_signal(signal, self.page, self.uids)
+        return (self.uids[page], says) if page != self.page and page in self.uids else None
 
     def series_links(self, signal: Signal, level: Level) -> list[dict[str, Any]]:
         """A link from each series of a signal to the page that explains it for what the series is of."""

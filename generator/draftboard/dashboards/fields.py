@@ -16,9 +16,8 @@ from draftboard.status import Status
 # green, because colour-blind people can distinguish it from red.
 COLOURS = {
     Status.DOWN: "#A3122A",
-    Status.HUNG: "#6B2E0F",
-    Status.STUCK: "#B45309",
     Status.BAD: "#E02F44",
+    Status.DUE: "#E8710A",
     Status.WARN: "#F2CC0C",
     Status.GOOD: "#1F60C4",
     Status.BEST: "#5AA9E6",
@@ -28,10 +27,12 @@ COLOURS = {
     Status.STARTING: "#9AA1AB",
     Status.NEUTRAL: "#4A6785",
 }
-"""Colours by meaning: a panel never chooses one itself."""
+"""Colours by meaning: a panel never chooses one itself. Reds, orange and yellow say how soon somebody must act."""
+BUTTON = "#3D71D9"
+"""Of what is there to be clicked: that of Grafana's own buttons."""
 PERCENTILES = {0: "#E69F00", 50: "#56B4E9", 95: "#009E73", 99: "#CC79A7"}
 """Of the mean and of percentiles: apart for colour-blind people, and none that asks to act."""
-ZONES = frozenset({Status.BAD, Status.WARN})
+ZONES = frozenset({Status.BAD, Status.DUE, Status.WARN})
 """Bands that are drawn behind lines: where somebody should act."""
 TEXT_AS_IT_IS = override("byType", "string", unit="string", noValue="")
 """A panel's unit is no unit of its labels: position 1 is not 100 %."""
@@ -104,8 +105,8 @@ def of_states(signal: Signal, settings: Settings) -> dict[str, Any]:
 
 
 def axis(signal: Signal) -> str:
-    """Label of an axis: the unit in words, unless the numbers beside it carry the unit."""
-    return signal.unit.words if signal.unit.grafana == "short" else ""
+    """Label of an axis: the unit in words, unless the numbers beside it say all of it."""
+    return signal.unit.words if signal.unit.grafana in {"short", "suffix:x"} else ""
 
 
 def has_steps(signal: Signal, settings: Settings) -> bool:
@@ -139,9 +140,9 @@ def _ranges(signal: Signal, settings: Settings, colours: Mapping[Status, str]) -
 NO_VALUE = "\N{EN DASH}"
 
 
-def no_sample(colour: str, *also: str) -> list[dict[str, Any]]:
+def no_sample(colour: str, *also: str, text: str = NO_VALUE) -> list[dict[str, Any]]:
     """Mappings of what has no value, and of numbers that stand for it."""
-    result = {"text": NO_VALUE, "color": colour, "index": 90}
+    result = {"text": text, "color": colour, "index": 90}
     numbers = [{"type": "value", "options": {number: result}} for number in also]
     return [*numbers, {"type": "special", "options": {"match": "null+nan", "result": result}}]
 

@@ -9,14 +9,17 @@ from draftboard.dashboards.labels import label_join, label_replace
 from draftboard.expr import promql
 from draftboard.expr.scope import Scope
 from draftboard.expr.to_promql import promql_of
-from draftboard.signals import Signal, causes, economics, next_steps, overview, states, users
+from draftboard.signals import causes, economics, next_steps, overview, states, users, versus
 from draftboard.signals.health import KNOWN_FROM, health, health_age, health_since
 from draftboard.signals.next_steps import next_gain
 
 _LOW, _HIGH, _STATE, _OF = "low", "high", "state", "of"
 LEAST, _AGE = "least", "age"
-_UNITS = ((60, "1", "min", 3600), (3600, "0.1", "h", 48 * 3600), (86400, "0.1", "d", None))
-"""Of ages: seconds, digits, name, and up to which age."""
+_ENDS = (economics.expected_speedup_low, economics.expected_speedup_high)
+_APART = 1.005
+"""Ratio of two ends that two decimals may show as equal."""
+UNITS = {"min": (60, 1, 3600), "h": (3600, 10, 48 * 3600), "d": (86400, 10, None)}
+"""Of ages: seconds, parts that are shown, and up to which age; rounded down, as 89 minutes are less than 1.5 hours."""
 
 
 class Text(NamedTuple):
@@ -37,18 +40,22 @@ def _next_step(scope: Scope) -> str:
     # The step, which is joined last, knows the selected variants.
     every, labels = replace(scope, every_variant=True), (*next_gain.by, _STATE, _OF, _NEXT)
     change = [_change(every)] if next_gain.exists(scope.settings) else []
-    step, ignored = _in_label(_NEXT, promql_of(next_steps.next_step, every)), f"ignoring ({', '.join(labels)})"
-    first = promql.first_of(partly_down(every, _NEXT, "restart $1"), *change, step, matching=ignored)
+    code, ignored = promql_of(next_steps.next_step, every), f"ignoring ({', '.join(labels)})"
+    restart = promql.binary(code, "==", str(next_steps.RESTART.value))
+    first = promql.first_of(
+        partly_down(every, restart, _NEXT, "restart $1"), *change, _in_label(_NEXT, code), matching=ignored
+    )
     return promql.binary(first, "and", promql_of(health, scope), ignored)
 
 
-def partly_down(scope: Scope, label: str, text: str) -> str:
-    """Models of which some engines are down, with a text in a label, whose `$1` is such as "3 of 6"."""
+def partly_down(scope: Scope, where: str, label: str, text: str) -> str:
+    """Models `where` some engines are down, with a text in a label, whose `$1` is such as "3 of 6"."""
     by_state = states.engines_by_state
     down, every = (promql_of(one, scope) for one in (by_state.where(_STATE, "down"), by_state.sum(_STATE)))
-    part = _in_label(_OF, promql.binary(every, ">", down, f"ignoring ({_STATE})"))
-    both = promql.binary(_in_label(label, down), "*", part, f"ignoring ({_STATE}, {_OF}, {label}) group_left ({_OF})")
-    return label_replace(label_join(both, label, " of ", label, _OF), label, text, label, "(.*)")
+    ignored = f"ignoring ({_STATE}, {_OF}, {label})"
+    both = promql.binary(_in_label(label, down), "*", _in_label(_OF, every), f"{ignored} group_left ({_OF})")
+    worded = label_replace(label_join(both, label, " of ", label, _OF), label, text, label, "(.*)")
+    return promql.binary(worded, "and", where, ignored)
 
 
 def _change(scope: Scope) -> str:
@@ -62,16 +69,23 @@ def _change(scope: Scope) -> str:
 
 def _age(scope: Scope) -> str:
     """With its unit; behind "at least" where it began before anything was known of it."""
-    age, parts = promql_of(health_age, scope), []
-    for seconds, digits, name, end in _UNITS:
-        shown = promql.call(
-            "round", promql.binary(promql.binary(age, "<", str(end)) if end else age, "/", str(seconds)), digits
-        )
-        parts.append(label_replace(_in_label(_AGE, shown), _AGE, f"$1 {name}", _AGE, "(.*)"))
+    parts = (
+        label_replace(_in_label(_AGE, in_unit(promql_of(health_age, scope), unit)), _AGE, f"$1 {unit}", _AGE, "(.*)")
+        for unit in UNITS
+    )
     words = promql.first_of(*parts, matching=f"ignoring ({_AGE})")
     least = at_least(promql_of(health_since, scope), scope, "\N{GREATER-THAN OR EQUAL TO} ")
     both = promql.binary(words, "*", least, f"ignoring ({_AGE}, {LEAST}) group_left ({LEAST})")
     return label_join(both, _AGE, "", LEAST, _AGE)
+
+
+def in_unit(age: str, unit: str, least: int = 0) -> str:
+    """Ages in a unit, rounded down, from some seconds up to what the next unit has words for."""
+    seconds, parts, end = UNITS[unit]
+    bounded = promql.binary(age, ">=", str(least)) if least else age
+    bounded = promql.binary(bounded, "<", str(end)) if end else bounded
+    whole = promql.call("floor", promql.binary(bounded, "/", str(seconds // parts)))
+    return whole if parts == 1 else promql.binary(whole, "/", str(parts))
 
 
 def at_least(since: str, scope: Scope, words: str) -> str:
@@ -85,26 +99,32 @@ def _speedup(scope: Scope) -> str:
     """The measured one, or the range of the expected one, as far as the dialect has them."""
     known = []
     if users.measured_speedup.exists(scope.settings):
-        known.append(_hundredths(_TIMES, users.measured_speedup, scope))
+        known.append(_hundredths(_TIMES, promql_of(users.measured_speedup, scope)))
     if economics.expected_speedup_low.exists(scope.settings):
-        known.append(_range(scope))
+        low, high = (promql_of(end, scope) for end in _ENDS)
+        assumed = scope.settings.draft_cost.is_assumed
+        known.append(_joined(low, _hundredths(_HIGH, high)) if assumed else _hundredths(_TIMES, low))
     return promql.first_of(*known, matching=f"ignoring ({_LOW}, {_HIGH}, {_TIMES})")
 
 
-def _range(scope: Scope) -> str:
-    """The expected speedup at the highest and at the lowest costs."""
-    ends = promql.binary(
-        _hundredths(_LOW, economics.expected_speedup_low, scope),
-        "*",
-        _hundredths(_HIGH, economics.expected_speedup_high, scope),
-        f"ignoring ({_LOW}, {_HIGH}) group_left ({_HIGH})",
-    )
+def _expected(scope: Scope) -> str:
+    """The expected speedup from the highest to the lowest costs; one number where both ends are equal."""
+    low, high = (promql_of(end, scope) for end in _ENDS)
+    more = _hundredths(_HIGH, promql.binary(high, ">", promql.binary(str(_APART), "*", low)))
+    none = label_replace(promql.constant("1", low), _HIGH, "", "", "")
+    joined = _joined(low, promql.first_of(more, none, matching=f"ignoring ({_HIGH})"))
+    return label_replace(joined, _TIMES, "$1", _TIMES, "(.*) to ")
+
+
+def _joined(low: str, high: str) -> str:
+    """From the low end to the high one, whose text is in a label."""
+    ends = promql.binary(_hundredths(_LOW, low), "*", high, f"ignoring ({_LOW}, {_HIGH}) group_left ({_HIGH})")
     return label_join(ends, _TIMES, " to ", _LOW, _HIGH)
 
 
-def _hundredths(label: str, signal: Signal, scope: Scope) -> str:
+def _hundredths(label: str, values: str) -> str:
     """With two decimals, also where the last one is 0."""
-    digits = _in_label(label, promql.call("round", promql_of(signal, scope), "0.01"))
+    digits = _in_label(label, promql.call("round", values, "0.01"))
     one = label_replace(digits, label, "$1.0", label, "([0-9]+)")
     return label_replace(one, label, "${1}0", label, "([0-9]+[.][0-9])")
 
@@ -120,5 +140,6 @@ TEXTS = {
     next_steps.next_step: Text(_NEXT, _next_step, 21, 130),
     causes.health_cause: Text(WHY, partial(promql_of, causes.health_cause), 34, 94),
     overview.speedup: Text(_TIMES, _speedup, 12),
+    versus.expected: Text(_TIMES, _expected, 12),
 }
 """Of records, which alone know them."""

@@ -12,14 +12,18 @@ from draftboard.signals.next_steps import rank
 from draftboard.status import Status
 
 NO_ANSWER = "Prometheus does not answer"
-_NO_TARGET, _NO_RULES = 101, 102
+WELL, _NO_TARGET, _NO_RULES, NO_TRAFFIC = range(100, 104)
 WORDS = {
-    100: ("nothing to do", Status.GOOD),
-    103: ("could be faster", Status.NEUTRAL),
+    WELL: ("nothing to do", Status.GOOD),
+    NO_TRAFFIC: ("no traffic", Status.QUIET),
     _NO_TARGET: ("no target is scraped, or none is selected", Status.QUIET),
     _NO_RULES: ("no rules are loaded: run draftboard doctor", Status.ODD),
 }
 """What is said of all models; the codes are no values of others."""
+
+
+REFS = ("no_target", "no_rules")
+"""References of the queries that say why no model is known."""
 
 
 def words() -> dict[str, Any]:
@@ -38,5 +42,5 @@ def nothing_watched(scope: Scope) -> list[dict[str, Any]]:
     no_rules = promql.binary(promql.binary(f"vector({_NO_RULES})", "unless", loaded), "unless", some)
     return [
         query(promql.aggregate("max", (), expr), ref, legend=legend, instant=True)
-        for ref, legend, expr in (("no_target", "Models", no_target), ("no_rules", "Rules", no_rules))
+        for ref, legend, expr in zip(REFS, ("Models", "Rules"), (no_target, no_rules), strict=True)
     ]

@@ -87,8 +87,9 @@ def _(node: nodes.Parameter, scope: Scope) -> str:
 
 
 @to_promql.register
-def _(_: nodes.Now, scope: Scope) -> str:  # noqa: ARG001
-    return "time()"
+def _(_: nodes.Now, scope: Scope) -> str:
+    # What is seen from the end has one age, whichever moment is evaluated.
+    return "scalar(last_over_time(vector(time())[1s:1s] @ end()))" if scope.ended else "time()"
 
 
 @to_promql.register

@@ -12,8 +12,8 @@ from draftboard.output.document import Bar, Bullets, Cell, Column, Document, Hea
 from draftboard.status import Status
 
 STYLES = dict.fromkeys((Status.GOOD, Status.BEST), "bold green") | {
-    **dict.fromkeys((Status.BAD, Status.DOWN, Status.HUNG), "bold red"),
-    **dict.fromkeys((Status.WARN, Status.STUCK), "bold yellow"),
+    **dict.fromkeys((Status.DOWN, Status.BAD, Status.DUE), "bold red"),
+    Status.WARN: "bold yellow",
     Status.ODD: "bold magenta",
     **dict.fromkeys((Status.QUIET, Status.STARTING), "dim"),
     **dict.fromkeys((Status.NEUTRAL, Status.OFF), ""),

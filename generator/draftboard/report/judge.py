@@ -42,7 +42,7 @@ UNCOUNTED = Choice(
     "(metric_relabel_configs)?",
 )
 HOLDING = Choice(
-    Code(-3, "holds requests, generates nothing", Status.HUNG),
+    Code(-3, "holds requests, generates nothing", Status.BAD),
     traffic.generation_tokens,
     "requests are held and no token was generated: they have just come, their prompt is long, or an engine hangs",
 )

@@ -26,7 +26,7 @@ class Outcome(StrEnum):
     WITHOUT = "without"
 
 
-_BY_STATUS = {Status.GOOD: Outcome.HELPED, Status.WARN: Outcome.EVEN, Status.BAD: Outcome.SLOWER}
+_BY_STATUS = {Status.GOOD: Outcome.HELPED, Status.WARN: Outcome.EVEN, Status.DUE: Outcome.SLOWER}
 
 
 def read(settings: Settings) -> Mapping[str, Signal]:

@@ -12,7 +12,7 @@ from draftboard.status import Status
 
 _WORDS = {
     Outcome.HELPED: ("Helped: tokens came sooner", "Helped", Status.GOOD),
-    Outcome.SLOWER: ("Made users wait longer", "Longer", Status.BAD),
+    Outcome.SLOWER: ("Made users wait longer", "Longer", Status.DUE),
     Outcome.EVEN: ("About even", "Even", Status.WARN),
     Outcome.UNCLEAR: ("Unclear", "Unclear", Status.ODD),
     Outcome.WITHOUT: ("Without drafts", "Without", Status.OFF),

@@ -10,7 +10,7 @@ from draftboard.report.objects import Report
 from draftboard.status import Status
 
 _WHY, _EXTRA = "--otlp requires", "otlp"
-_BAD = {Status.DOWN, Status.HUNG, Status.BAD}
+_BAD = {Status.DOWN, Status.BAD, Status.DUE}
 
 
 def sender() -> Callable[[Report], None]:

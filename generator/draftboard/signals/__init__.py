@@ -80,7 +80,7 @@ FAMILIES: dict[str, tuple[Signal, ...]] = {
     "latency-step": latency.step.signals,
     "latency-end-to-end": (*latency.end_to_end.signals, latency.end_to_end_tail),
     "latency-parts": latency.PARTS,
-    "verdict": (verdicts.verdict, *health.SIGNALS, advice.advice, *_of(next_steps), causes.health_cause),
+    "verdict": (verdicts.verdict, *health.SIGNALS, advice.advice, causes.health_cause, *_of(next_steps)),
     "overview": _of(overview, fleet, versus),
     "gpu": _of(gpu),
     "monitoring": _of(monitoring),

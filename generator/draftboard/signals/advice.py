@@ -29,7 +29,7 @@ _fell_before = Before(Ref("advice"), REMEMBERED).equals(_FELL.value) & (_began_t
 ADVICE = Decision(
     {
         "slower": Choice(
-            Code(7, "draft less under load, or turn it off", Status.BAD),
+            Code(7, "draft less under load, or turn it off", Status.DUE),
             users.speedup_is["slower"],
             "{measured_speedup.title} is {measured_speedup}: users wait longer",
         ),
@@ -57,7 +57,7 @@ ADVICE = Decision(
             "when all engines have had one K for a whole window",
         ),
         "unfit": Choice(
-            Code(9, "the drafter does not fit", Status.BAD),
+            Code(9, "the drafter does not fit", Status.DUE),
             (economics.with_a_drafter(acceptance) < Setting("thresholds.unfit"))
             & (InWindow(draft_tokens) >= Setting("traffic.draft_tokens_to_judge_fit")),
             "{acceptance.title} is {acceptance}, under {thresholds.unfit:.0%}: a drafter of another model, another "
@@ -72,7 +72,7 @@ ADVICE = Decision(
             "reaches {best_speedup} times plain decoding at most",
         ),
         "off": Choice(
-            Code(4, "turn it off, or change the drafter", Status.BAD),
+            Code(4, "turn it off, or change the drafter", Status.DUE),
             gains.no_k_pays.combined("unless", users.measured_speedup),
             f"No K is expected to reach {economics.BREAK_EVEN:g}, what plain decoding gives",
         ),

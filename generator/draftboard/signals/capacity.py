@@ -115,6 +115,8 @@ kv_cache_usage = Signal(
     decimals=0,
     empty=SILENT,
 )
+room_in_kv_cache = kv_cache_usage < Setting("thresholds.kv_cache")
+"""Where requests do not wait for memory: each engine has some left."""
 kv_cache_capacity = Signal(
     name="kv_cache_capacity",
     title="KV cache capacity",

@@ -20,12 +20,13 @@ from draftboard.expr.nodes import (
     Names,
     Ref,
     constant,
+    labelled,
     on,
     over_level,
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import EVALUATION
-from draftboard.signals import events
+from draftboard.signals import capacity, events
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.decision import Decision
@@ -34,6 +35,8 @@ from draftboard.signals.signal import Code, Signal, Unit
 from draftboard.signals.states import state, target_up
 from draftboard.status import Status
 
+AT_ONCE = " servers fell at once"
+_WIDEST = Labels("widest")
 _WHY, _MORE, _ALERT, _INSTANCE = "why", "more", "alertname", Labels("instance")
 _HEALTH = health.at(Level.MODEL)
 _OF_HEALTH = {
@@ -56,6 +59,9 @@ _OF_ADVICE = {
     "off": "no K pays",
     "drafter": "first drafted tokens are often rejected",
 }
+
+
+_ALIKE = on(LEVEL)
 
 
 def _worded(code: Expr, decision: Decision, words: Mapping[str, str]) -> Expr:
@@ -85,6 +91,22 @@ def _servers() -> Expr:
     return several.combined("or", alone, on(LEVEL))
 
 
+def _together() -> Expr:
+    """Models with servers that fell with others within two evaluations: how many of all models, until they are back.
+
+    Servers with one value of the first label of the scope, such as a cluster. What they share is a likelier cause.
+    """
+    up = target_up.at(Level.TARGET)
+    # Scrapes of servers that fall at one time are up to an evaluation apart. What was down before fell earlier; of what
+    # was not known, nobody knows when.
+    fell = up.equals(0) & (up.ago(EVALUATION * 2) > 0)
+    every = Aggregate("count", (_WIDEST,), Aggregate("group", (Labels("target"),), fell))
+    of_model = over_level("group", fell).combined("*", every, on(_WIDEST, group="left")) > 1
+    fallen = LabelReplace(CountValues(_WHY, of_model), _WHY, f"$1{AT_ONCE}", _WHY, "(.*)")
+    named = Before(Ref("health_cause"), EVALUATION * 2).where(_WHY, f"[0-9]+{AT_ONCE}")
+    return fallen.combined("or", named * 1, _ALIKE).combined("and", _where("down", "servers down"), _ALIKE)
+
+
 def _alerts(severity: str) -> Expr:
     """Models with the name of an alert that fires on them, on their service or on a server."""
     firing, fires = events.of_severity(severity), "(.*) fires"
@@ -99,9 +121,10 @@ def _where(*rows: str) -> Expr:
     return HEALTH.any_of(_HEALTH, *rows)
 
 
-_ALIKE = on(LEVEL)
 _advised = _worded(advice, ADVICE, _OF_ADVICE).combined("and", _where("costs more", "about even"), _ALIKE)
+_room = labelled(constant(1, capacity.room_in_kv_cache), _WHY, "requests wait, KV cache has room")
 _parts = (
+    _room.combined("and", _where("users wait"), _ALIKE),
     _servers().combined("and", _where("down", "servers down"), _ALIKE),
     *(_alerts(severity).combined("and", _where(severity), _ALIKE) for severity in ("critical", "warning")),
     _advised,
@@ -109,6 +132,7 @@ _parts = (
 _first = _worded(_HEALTH, HEALTH, _OF_HEALTH)
 for _part in reversed(_parts):
     _first = _part.combined("or", _first, _ALIKE)
+_first = If(Evaluator.RECORDS, _together().combined("or", _first, _ALIKE), _first)
 
 health_cause = Signal(
     name="health_cause",

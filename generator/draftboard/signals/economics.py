@@ -21,7 +21,7 @@ ESTIMATE = "An estimate: it rests on the draft cost c and the verify inflation v
 
 
 SPEEDUP_BANDS = (
-    Band("loses", None, Status.BAD, "costs more than it saves"),
+    Band("loses", None, Status.DUE, "costs more than it saves"),
     Band("even", BREAK_EVEN, Status.WARN, "about even"),
     Band("pays", Setting("thresholds.pays_clearly"), Status.GOOD),
 )

@@ -240,7 +240,7 @@ alert_severity = Signal(
     by=("alertname", "about"),
     codes=(
         Code(0, "critical", Status.BAD),
-        Code(1, "warning", Status.WARN),
+        Code(1, "warning", Status.DUE),
         Code(2, "info", Status.NEUTRAL),
         Code(3, "none", Status.NEUTRAL),
         Code(4, "fine", Status.GOOD),
@@ -251,7 +251,7 @@ alert_severity = Signal(
 alert_age = Signal(
     name="alert_age",
     title="Age of each alert",
-    short="For",
+    short="True for",
     question="How long has an alert been true?",
     description="Time since the condition of each alert that fires began to hold.",
     action="Use it to find what happened at that time.",

@@ -26,7 +26,7 @@ def _above(case: costs.Case) -> Expr:
 length_margin = Signal(
     name="length_margin",
     title="Acceptance length above break-even, at most",
-    short="Margin",
+    short="Margin, tokens",
     question="Does an engine's acceptance length pay?",
     description="Acceptance length of an engine - its break-even length at its model's least costs: draft length x "
     "cost of a drafted token + base cost.",
@@ -36,7 +36,7 @@ length_margin = Signal(
     better=Better.HIGHER,
     expr=_above(costs.CHEAP),
     levels=(Level.ENGINE,),
-    bands=(Band("below-break-even", None, Status.BAD), Band("above-break-even", 0, Status.NEUTRAL)),
+    bands=(Band("below-break-even", None, Status.DUE), Band("above-break-even", 0, Status.NEUTRAL)),
     decimals=2,
     least=None,
 )

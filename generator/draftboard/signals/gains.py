@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from draftboard.evidence import BLOCKS
-from draftboard.expr.nodes import AtLeast, Expr, Parameter, first_of, ignoring
+from draftboard.expr.nodes import AtLeast, Expr, Parameter, constant, first_of, ignoring
 from draftboard.quantity import Setting
 from draftboard.signals.acceptance import acceptance_length, coverage, draft_length, tokens_per_step
 from draftboard.signals.baseline import METHOD
@@ -28,7 +28,7 @@ from draftboard.signals.economics import (
     step_cost_high,
     step_cost_low,
 )
-from draftboard.signals.signal import NO_BANDS, Band, Better, Signal, Unit, good_under
+from draftboard.signals.signal import NO_BANDS, Band, Better, Code, Signal, Unit, good_under
 from draftboard.status import Status
 
 LEAST_GAIN = 1 + Setting("thresholds.gain")
@@ -160,6 +160,17 @@ best_k = replace(
     record="vllm_spec_decode_best_k:enum_rate{window}",
     empty=f"no k pays, {fastest_k.empty}",
 )
+best_k_or_none = replace(
+    best_k,
+    name="best_k_or_none",
+    title="Best k, or none",
+    question="How many tokens should be drafted, or does no k pay?",
+    short="Best k",
+    description="The fastest k; none where no k pays at any of the costs, so that a shorter one only loses less.",
+    expr=first_of(best_k + 0, constant(0, no_k_pays)),
+    codes=(Code(0, "none pays", Status.DUE),),
+    record=None,
+)
 best_k_low = replace(
     best_k,
     name="best_k_low",
@@ -175,7 +186,7 @@ what_if_speedup = speedup_signal(
     title="Speedup at each k for chosen costs",
     question="What if drafting cost more or less?",
     description="Expected speedup at each k, with draft cost c and verify inflation v from the variables of the "
-    "dashboard, the same for all models.",
+    "dashboard, the same for all models; elsewhere a range of published costs of each method.",
     action="Choose c and v as you measured them.",
     expr=_speedup_at(draft_length_at * _what_if_cost + _what_if_inflation),
     by=("k",),
@@ -193,8 +204,8 @@ _CHANGES = "drafts are often shorter than K, or K differs, or a block is drafted
 def _shorter(name: str, extreme: str, expr: Expr, bands: tuple[Band, ...] = NO_BANDS) -> Signal:
     return _gain(
         name=name,
-        title=f"Gain of the best k, at {extreme}",
-        short=f"Best k, {extreme}",
+        title=f"Gain of a shorter K, at {extreme}",
+        short=f"Shorter, {extreme}",
         question=f"How much faster would a shorter draft be at {extreme}?",
         description=f"Highest expected speedup of any k up to K / the current one, at the {extreme} costs.",
         action="Above 1 + thresholds.gain at least, try the best k as K.",

@@ -21,7 +21,7 @@ from draftboard.signals import capacity, comparison, events, fleet, integrity, p
 from draftboard.signals.absence import gone
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.decision import Choice, Decision
-from draftboard.signals.signal import Better, Code, Signal, Unit, within
+from draftboard.signals.signal import Code, Signal, Unit, within
 from draftboard.signals.states import STATES, state
 from draftboard.signals.traffic import BOTH_LEVELS
 from draftboard.signals.verdicts import REFUTED, VERDICT, even, unclear, verdict, verdict_is
@@ -67,14 +67,14 @@ HEALTH = Decision(
         "gone": Choice(Code(0, "gone", Status.DOWN), _gone, possible=_A_MODEL),
         "down": Choice(Code(1, "down", Status.DOWN), STATES.any_of(state, "down")),
         "servers down": Choice(Code(2, "servers down", Status.DOWN), _partly_down, possible=_A_MODEL),
-        "stuck": Choice(Code(3, "stuck", Status.HUNG), first_of(stalls.stuck > 0, _with_server(stalls.unanswered))),
+        "stuck": Choice(Code(3, "stuck", Status.BAD), first_of(stalls.stuck > 0, _with_server(stalls.unanswered))),
         "requests fail": Choice(Code(4, "requests fail", Status.BAD), _failing, possible=_A_MODEL),
         "users wait": Choice(Code(5, "users wait", Status.BAD), _waiting, possible=_A_MODEL),
         "critical": Choice(Code(6, "critical alert", Status.BAD), _alerting("critical")),
-        "costs more": Choice(Code(7, "costs more", Status.BAD), verdict_is("loses", "slower"), possible=_A_MODEL),
-        "below": Choice(Code(8, "below break-even", Status.BAD), fleet.judged_margin < 0, possible=_AN_ENGINE),
-        "no drafter": Choice(Code(9, "lost its drafter", Status.STUCK), _with_server(integrity.metrics_missing)),
-        "warning": Choice(Code(10, "warning", Status.WARN), _alerting("warning")),
+        "costs more": Choice(Code(7, "costs more", Status.DUE), verdict_is("loses", "slower"), possible=_A_MODEL),
+        "below": Choice(Code(8, "costs more", Status.DUE), fleet.judged_margin < 0, possible=_AN_ENGINE),
+        "no drafter": Choice(Code(9, "lost its drafter", Status.DUE), _with_server(integrity.metrics_missing)),
+        "warning": Choice(Code(10, "warning", Status.DUE), _alerting("warning")),
         "behind": Choice(
             Code(11, "behind the others", Status.WARN),
             comparison.length_to_others < Setting("thresholds.outlier"),
@@ -82,20 +82,20 @@ HEALTH = Decision(
         ),
         "about even": Choice(Code(13, "about even", Status.WARN), even, possible=_A_MODEL),
         "unclear": Choice(
-            Code(14, "unclear", Status.ODD),
+            Code(14, "unclear", Status.WARN),
             VERDICT.any_of(verdict, "contradiction", "empty", "unknown", *REFUTED),
             possible=_A_MODEL,
         ),
-        "silent": Choice(Code(15, "no vLLM metrics", Status.ODD), STATES.any_of(state, "silent")),
+        "silent": Choice(Code(15, "no vLLM metrics", Status.WARN), STATES.any_of(state, "silent")),
         "pays": Choice(Code(16, "pays", Status.GOOD), verdict_is("pays", "faster"), possible=_A_MODEL),
-        "above": Choice(Code(17, "above break-even", Status.GOOD), fleet.pays_at_any_cost, possible=_AN_ENGINE),
+        "above": Choice(Code(17, "pays", Status.GOOD), fleet.pays_at_any_cost, possible=_AN_ENGINE),
         "not measured": Choice(Code(22, "not measured", Status.QUIET), If(_A_MODEL, unclear, fleet.judged_margin)),
         # Too few drafts are no reason to look for drafts. The verdict follows the state by an evaluation.
         "few drafts": Choice(
             Code(18, "few drafts", Status.QUIET),
             first_of(If(_A_MODEL, VERDICT.any_of(verdict, "few drafts")), STATES.any_of(state, "drafting")),
         ),
-        "not drafting": Choice(Code(12, "not drafting", Status.STUCK), STATES.any_of(state, "not drafting")),
+        "not drafting": Choice(Code(12, "not drafting", Status.WARN), STATES.any_of(state, "not drafting")),
         "idle": Choice(Code(19, "idle", Status.QUIET), STATES.any_of(state, "idle")),
         "off": Choice(Code(20, "off", Status.QUIET), STATES.any_of(state, "off")),
         "starting": Choice(Code(21, "starting", Status.QUIET), STATES.any_of(state, "starting")),
@@ -120,19 +120,6 @@ health = Signal(
     levels=BOTH_LEVELS,
     codes=HEALTH.codes,
     empty="no vLLM target is scraped",
-)
-engines_unwell = Signal(
-    name="engines_unwell",
-    title="Engines that need somebody",
-    question="How many engines are not fine?",
-    description="Engines whose health is worse than paying, idle, starting or off.",
-    action="Look at them one by one on the page Fleet.",
-    unit=Unit.ENGINES,
-    better=Better.LOWER,
-    expr=over_level("count", health.at(Level.ENGINE) < WELL),
-    record="vllm_engines_unwell:count_rate{window}",
-    empty="every engine is fine",
-    decimals=0,
 )
 unwell = Signal(
     name="unwell",
@@ -190,4 +177,4 @@ health_age = Signal(
     empty=health.empty,
     decimals=1,
 )
-SIGNALS = (health, engines_unwell, unwell, health_since, health_age)
+SIGNALS = (health, unwell, health_since, health_age)

@@ -7,16 +7,18 @@ from draftboard.expr.nodes import (
     LEVEL,
     Carrying,
     CountValues,
+    Evaluator,
     Expr,
+    If,
     InWindow,
-    Now,
+    constant,
     expr,
     first_of,
     ignoring,
     over_level,
 )
 from draftboard.expr.scope import Level
-from draftboard.signals import advice, drafting, gains, health, traffic
+from draftboard.signals import advice, capacity, causes, drafting, gains, health, traffic
 from draftboard.signals.advice import ADVICE
 from draftboard.signals.health import HEALTH
 from draftboard.signals.signal import Code, Signal, Unit
@@ -56,7 +58,17 @@ _BRIEFLY = {
 _ADVICE = tuple(
     replace(choice.code, says=_BRIEFLY.get(row, choice.code.says)) for row, choice in ADVICE.choices.items()
 )
-_STEPS = (Code(HEALTH[row].value + _ABOVE_ADVICE, says, HEALTH[row].status) for row, says in _SAYS.items())
+_STEPS = tuple(Code(HEALTH[row].value + _ABOVE_ADVICE, says, HEALTH[row].status) for row, says in _SAYS.items())
+RESTART = next(code for code in _STEPS if code.says == _SAYS["servers down"])
+TOGETHER = Code(41, "check node, image, network", HEALTH["servers down"].status)
+"""Of servers that fell at one time: what they share, as a restart of each would not mend it."""
+_LIMITED = Code(42, "check max_num_seqs", HEALTH["users wait"].status)
+"""Where requests wait for a place in the batch, and not for memory."""
+_fell = over_level("group", causes.health_cause.where("why", f"[0-9]+{causes.AT_ONCE}"))
+_more = (
+    If(Evaluator.RECORDS, constant(TOGETHER.value, _fell)),
+    constant(_LIMITED.value, HEALTH.any_of(_HEALTH, "users wait") & capacity.room_in_kv_cache),
+)
 _mends = HEALTH.any_of(_HEALTH, "costs more") & ADVICE.any_of(advice.advice, "workload")
 """Where what changed costs more than it saves: what ends that comes before what explains it."""
 next_step = Signal(
@@ -67,11 +79,11 @@ next_step = Signal(
     action="Take it as the start of a search.",
     unit=Unit.CODE,
     expr=first_of(
-        *(part + _ABOVE_ADVICE for part in (_URGENT, _mends)),
+        *(*_more, *(part + _ABOVE_ADVICE for part in (_URGENT, _mends))),
         *(advice.advice + 0, HEALTH.any_of(_HEALTH, "warning") + _ABOVE_ADVICE),
     ),
     record="vllm_health:next_step",
-    codes=(*_ADVICE, *_STEPS),
+    codes=(*_ADVICE, *_STEPS, TOGETHER, _LIMITED),
     empty="no verdict",
 )
 urgent = next_step >= _ABOVE_ADVICE
@@ -103,17 +115,6 @@ next_gain = Signal(
     decimals=0,
 )
 advice_since = health.since(advice.advice, "vllm_spec_decode_advice:since")
-next_gain_age = Signal(
-    name="next_gain_age",
-    title="Time in which another K gains",
-    question="Since when would another K gain?",
-    description="Time since the advice, to try another K, changed last.",
-    action="Look for what changed at that time.",
-    unit=Unit.AGE,
-    expr=(Now() - advice_since) & over_level("max", next_gain),
-    empty="no other K is advised",
-    decimals=1,
-)
 _HALF = 0.5
 ONLY_GAINS = health.WELL - _HALF
 """Ranks above it and below those that are well are of models that need nobody, and of which another K gains."""

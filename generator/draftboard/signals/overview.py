@@ -34,23 +34,15 @@ from draftboard.status import Status
 _HEALTH = health.health.at(Level.MODEL)
 
 
-def _is(*rows: str) -> Expr:
-    return HEALTH.any_of(_HEALTH, *rows)
-
-
 def _engines_in(*rows: str) -> Expr:
     """Each model's engines in some states: their number where that is recorded, else one by one."""
     recorded = states.engines_by_state.where("state", *(STATES[row].says for row in rows)).sum("state")
     return If(Evaluator.RECORDS, recorded, over_level("count", STATES.any_of(states.state.at(Level.ENGINE), *rows)))
 
 
-def _total(how: str, of: Expr) -> Expr:
-    return Aggregate(how, (), of.at(Level.MODEL))
-
-
-def _counted(how: str, which: Expr, among: Expr) -> Expr:
+def _counted(which: Expr, among: Expr) -> Expr:
     """None is 0 where there is something to count, and unknown elsewhere."""
-    return first_of(_total(how, which), constant(0, _total("max", among)))
+    return first_of(Aggregate("count", (), which), constant(0, Aggregate("max", (), among)))
 
 
 def _tile(title: str, what: str, counted: Expr, status: Status = Status.NEUTRAL, *, unit: Unit, empty: str) -> Signal:
@@ -75,60 +67,68 @@ def _named(tiles: Iterable[Signal]) -> dict[str, Signal]:
     return {tile.short: tile for tile in tiles}
 
 
-_models = partial(_tile, unit=Unit.MODELS, empty=health.health.empty)
-_engines = partial(_tile, unit=Unit.ENGINES, empty=states.state.empty)
+_TODAY, _WATCHED = HEALTH["costs more"].value, HEALTH["behind"].value
+
+
+def _by_need(level: Level, unit: Unit, empty: str) -> dict[str, Signal]:
+    """How many need somebody, and how soon: as the colours of their health say."""
+    one = health.health.at(level)
+    return _named(
+        _tile(title, what, _counted(which, one), status, unit=unit, empty=empty)
+        for title, what, which, status in (
+            (
+                "act now",
+                "are down, stuck, fail requests, let users wait or have a critical alert",
+                one < _TODAY,
+                Status.BAD,
+            ),
+            (
+                "act today",
+                "cost more than they save, lost their drafter or have a warning",
+                _between(one, _TODAY, _WATCHED),
+                Status.DUE,
+            ),
+            (
+                "watch",
+                "are behind others, about even, unclear or do not draft",
+                _between(one, _WATCHED, health.WELL),
+                Status.WARN,
+            ),
+            (
+                "fine",
+                "need nobody: they pay, are idle, start, or nobody measured them",
+                one >= health.WELL,
+                Status.NEUTRAL,
+            ),
+        )
+    )
+
+
+def _between(one: Expr, least: int, end: int) -> Expr:
+    return (one >= least) < end
+
+
+MODELS = _by_need(Level.MODEL, Unit.MODELS, health.health.empty)
+ENGINES = _by_need(Level.ENGINE, Unit.ENGINES, states.state.empty)
 _alerts = partial(_tile, unit=Unit.ALERTS, empty="no alerting rules are loaded")
-MODELS = _named(
-    _models(title, what, _counted("count", which, _HEALTH), status)
-    for title, what, which, status in (
-        ("need action", "need somebody", HEALTH["warning"].value > _HEALTH, Status.BAD),
-        (
-            "to watch",
-            "have a warning, are about even or unclear",
-            (HEALTH["warning"].value <= _HEALTH) < health.WELL,
-            Status.WARN,
-        ),
-        ("pay", "pay, and have no other trouble", _is("pays"), Status.NEUTRAL),
-        (
-            "no verdict",
-            "are idle, start, do not speculate, have too few drafts, or no measured gain",
-            _HEALTH > health.WELL,
-            Status.NEUTRAL,
-        ),
-    )
-)
-_all_engines, _down = _engines_in(*STATES.choices), _engines_in("down")
-ENGINES = _named(
-    _engines(title, what, _counted("sum", which, states.state), status)
-    for title, what, which, status in (
-        ("down", "do not answer", _down, Status.DOWN),
-        (
-            "other trouble",
-            "answer and need somebody",
-            first_of(health.engines_unwell - _down, health.engines_unwell),
-            Status.STUCK,
-        ),
-        (
-            "fine",
-            "need nobody: no alert on them fires",
-            first_of(_all_engines - health.engines_unwell, _all_engines),
-            Status.NEUTRAL,
-        ),
-    )
-)
 # The watchdog fires as long as alerts are evaluated at all.
 ALERTS = _named(
-    _alerts(severity, f"fire and are {word}", _counted("count", events.listed(severity), events.watchdog), status)
+    _alerts(
+        severity,
+        f"fire and are {word}",
+        _counted(events.listed(severity).at(Level.MODEL), events.watchdog.at(Level.MODEL)),
+        status,
+    )
     for severity, word, status in (
         ("critical", "critical", Status.BAD),
-        ("warning", "warnings", Status.WARN),
+        ("warning", "warnings", Status.DUE),
         ("info", "for information", Status.NEUTRAL),
     )
 )
 speedup = Signal(
     name="speedup",
     title="Speedup, measured or at least expected",
-    short="Speedup",
+    short="Speedup, x",
     question="How much faster than plain decoding?",
     description="Measured speedup against a baseline where there is one, else the expected one at the highest costs.",
     action="Where it is expected only, run a baseline to measure it.",
@@ -173,7 +173,7 @@ _NOTE = (
 )
 
 
-_SAVING_BANDS = (Band("costs", None, Status.BAD), Band("saves", 0, Status.GOOD))
+_SAVING_BANDS = (Band("costs", None, Status.DUE), Band("saves", 0, Status.GOOD))
 _saving = partial(
     Signal,
     better=Better.HIGHER,
@@ -215,7 +215,7 @@ data_age = Signal(
     action="If it is above rules.down_after (by default 2m30s), look at Prometheus and its rules.",
     unit=Unit.SECONDS,
     better=Better.LOWER,
-    expr=Now() - _total("max", _latest),
+    expr=Now() - Aggregate("max", (), _latest.at(Level.MODEL)),
     levels=(Level.FLEET,),
     bands=good_under(SILENCE, good="fresh", beyond="old"),
     empty="no data within 5 minutes",

@@ -22,11 +22,11 @@ class Unit(Enum):
     """What a value counts: Grafana's name for it, and in words where Grafana has none."""
 
     RATIO = ("percentunit", "")
-    TIMES = ("short", "times plain decoding")
-    TIMES_NOW = ("short", "times as now")
-    TIMES_MEDIAN = ("short", "times the median")
-    TIMES_USUAL = ("short", "times the usual")
-    TIMES_SUSTAINABLE = ("short", "times the sustainable rate")
+    TIMES = ("suffix:x", "times plain decoding")
+    TIMES_NOW = ("suffix:x", "times as now")
+    TIMES_MEDIAN = ("suffix:x", "times the median")
+    TIMES_USUAL = ("suffix:x", "times the usual")
+    TIMES_SUSTAINABLE = ("suffix:x", "times the sustainable rate")
     SECONDS = ("s", "")
     BYTES = ("bytes", "")
     WATTS = ("watt", "")
@@ -159,6 +159,7 @@ class Signal(Recorded):
     codes: tuple[Code, ...] = ()
     kinds: tuple[tuple[str, Status], ...] = ()  # What values of its own label mean: its series are coloured by that.
     empty: str = "idle, or speculation is off"  # What it means when there is no sample.
+    absent: str = ""  # What a cell of a table says where there is none, if a dash leaves a question.
     decimals: int | None = None
     least: float | None = 0  # Where its axis begins; None where values may be negative.
     most: float | None = None

@@ -35,7 +35,7 @@ STATES = Decision(
         "down": Choice(Code(0, "down", Status.DOWN), down, "the server does not answer"),
         "drafting": Choice(Code(4, "drafting", Status.NEUTRAL), drafts > 0),
         "not drafting": Choice(
-            Code(3, "serving without drafting", Status.STUCK, "not-drafting"),
+            Code(3, "serving without drafting", Status.WARN, "not-drafting"),
             (generation_tokens > 0) & _speculates,
             "tokens were generated without drafts: no text repeats (n-gram, suffix), or K is 0 under load",
         ),

@@ -48,7 +48,7 @@ _baseline_time = first_of(
 
 
 _SPEEDUP_BANDS = (
-    Band("slower", None, Status.BAD, "users wait longer"),
+    Band("slower", None, Status.DUE, "users wait longer"),
     Band("even", Setting("thresholds.slower"), Status.WARN, "about even"),
     Band("faster", Setting("thresholds.pays_clearly"), Status.GOOD, "users wait less"),
 )

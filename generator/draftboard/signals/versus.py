@@ -2,10 +2,24 @@
 
 from dataclasses import replace
 
-from draftboard.expr.nodes import Aggregate, AsRecorded, Evaluator, If, Parameter, constant, first_of, ignoring, on
+from draftboard.expr.nodes import (
+    Aggregate,
+    AsRecorded,
+    AtLeast,
+    Evaluator,
+    Function,
+    If,
+    InWindow,
+    Parameter,
+    constant,
+    expr,
+    first_of,
+    ignoring,
+    on,
+)
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
-from draftboard.signals import capacity, costs, health, requests, states, steps, traffic, users
+from draftboard.signals import capacity, costs, economics, health, requests, states, steps, traffic, users
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.signal import NO_BANDS, Better, Code, Signal, Unit, good_from, good_under
 from draftboard.signals.states import STATES
@@ -92,10 +106,48 @@ lead_low = replace(
     expr=best_low.expr.per(_next_high),
     bands=good_from(1, good="ahead", under="not-certain"),
 )
+_recorded = states.engines_by_state.where(
+    "state", *(STATES[row].says for row in ("drafting", "not drafting", "idle", "off"))
+).sum("state")
+_answering = If(Evaluator.RECORDS, _recorded, capacity.engines)
+_rate = (requests.request_rate / _answering).at(Level.MODEL)
+_CHANCE = 2
+"""Standard deviations of the logarithm of a ratio of two counts that are chance."""
+_few = InWindow(requests.request_rate.at(Level.MODEL))
+_by_chance = Function("exp", _CHANCE * Function("sqrt", expr(2).per(Aggregate("min", (), _few))))
+_spread = AtLeast(Aggregate("max", (), _rate) / Aggregate("min", (), _rate) / _by_chance, 1) - 1
+load_spread = Signal(
+    name="load_spread",
+    title="Spread of the load beyond chance",
+    short="requests/s apart",
+    question="Is the load of the variants alike?",
+    description="Requests per second of each engine, the busiest variant over the least busy one, less what chance "
+    "makes of so few requests; and how many wait.",
+    action="The intervals hold, each at its baseline's load; where yellow, part of a small lead may be load.",
+    unit=Unit.RATIO,
+    better=Better.LOWER,
+    expr=_spread,
+    bands=good_under(Setting("thresholds.load"), good="alike", beyond="unlike"),
+    levels=(Level.FLEET,),
+    empty="nothing is requested",
+    decimals=0,
+)
+expected = replace(
+    economics.expected_speedup_low,
+    name="expected",
+    title="Expected speedup by costs",
+    short="Expected, x",
+    question="How much is speculation expected to gain?",
+    description="Expected speedup of each variant, from the highest to the lowest costs; one number where they are "
+    "measured or set.",
+    expr=economics.expected_speedup_low + 0,
+    bands=NO_BANDS,
+    record=None,
+)
 intervals_apart = Signal(
     name="intervals_apart",
     title="Intervals apart",
-    short="certain",
+    short="intervals apart",
     question="Do the intervals of the best two overlap?",
     description="Whether the 95 % interval of the best variant lies above those of all others.",
     action="If it does not, measure longer.",
@@ -133,26 +185,6 @@ step_cost_by_batch = Signal(
 )
 
 
-_recorded = states.engines_by_state.where(
-    "state", *(STATES[row].says for row in ("drafting", "not drafting", "idle", "off"))
-).sum("state")
-_answering = If(Evaluator.RECORDS, _recorded, capacity.engines)
-_rate = (requests.request_rate / _answering).at(Level.MODEL)
-load_spread = Signal(
-    name="load_spread",
-    title="Spread of the load",
-    short="requests/s, most over least",
-    question="Is the load of the variants alike?",
-    description="Requests per second of each engine: the busiest variant over the least busy one, and how many wait.",
-    action="The intervals hold, each at its baseline's load; where yellow, part of a small lead may be load.",
-    unit=Unit.RATIO,
-    better=Better.LOWER,
-    expr=Aggregate("max", (), _rate) / Aggregate("min", (), _rate) - 1,
-    bands=good_under(Setting("thresholds.load"), good="alike", beyond="unlike"),
-    levels=(Level.FLEET,),
-    empty="nothing is requested",
-    decimals=0,
-)
 most_waiting = replace(
     requests.requests_waiting,
     name="most_waiting",
@@ -180,6 +212,7 @@ cost_of_tokens = Signal(
     name="cost_of_tokens",
     title="Cost of a million tokens at saturation",
     short="1M tokens",
+    absent="no queue",
     question="What do a million generated tokens cost?",
     description="Price of an engine's hour, a variable of the page, / tokens that an engine generates in an hour.",
     action="Compare the variants that have one: where no request waits, throughput depends on the clients.",

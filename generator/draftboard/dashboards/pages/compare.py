@@ -2,7 +2,7 @@
 
 from draftboard.dashboards.page import Page, row
 from draftboard.dashboards.panels import bars, table, tiles, timeline, trends, variant_bars
-from draftboard.signals import Edition, acceptance, alike, capacity, economics, requests, steps, users, versus
+from draftboard.signals import Edition, acceptance, alike, capacity, requests, steps, users, versus
 from draftboard.signals.latency import end_to_end, first_token, per_token
 
 _USERS_WAIT = (per_token.mean, end_to_end.mean)
@@ -46,13 +46,12 @@ PAGE = Page(
             *map(variant_bars, (versus.ranked_speedup, *_USERS_WAIT)),
             table(
                 "Variants by measured speedup",
-                *(versus.ranked_speedup, users.speedup_low, users.speedup_high),
-                *(economics.expected_speedup_low, economics.expected_speedup_high),
+                *(versus.ranked_speedup, users.speedup_low, users.speedup_high, versus.expected),
                 *(first_token.mean, per_token.mean, end_to_end.mean),
                 *(acceptance.tokens_per_step, capacity.batch, versus.cost_of_tokens),
                 worst=(versus.ranked_speedup,),
                 best_first=True,
-                height=7,
+                height=8,
                 description="What each variant gains, with its 95 % interval, and how long users wait. Tokens have a "
                 "cost only while requests wait.",
                 action="Choose the first one if its interval lies above the next one's; else measure longer.",

@@ -1,7 +1,7 @@
 """Acceptance by position, the speedup of each draft length, both over time, then by engine."""
 
 from draftboard.dashboards.page import Page, row
-from draftboard.dashboards.panels import bars, listing, needs_first, scatter, table, timeline, trend, trends
+from draftboard.dashboards.panels import bar_chart, bars, listing, needs_first, scatter, table, timeline, trend, trends
 from draftboard.signals import (
     Level,
     acceptance,
@@ -28,10 +28,11 @@ PAGE = Page(
         ),
         row(
             "Which draft length would be best?",
-            *bars(gains.gain_at, gains.what_if_speedup),
+            bar_chart(gains.gain_at),
+            bar_chart(gains.what_if_speedup, title="Speedup at each k if c is $draft_cost and v is $verify_inflation"),
             table(
                 "Draft length by model",
-                *(drafting.lowest_k, drafting.configured_k, acceptance.draft_length, gains.best_k),
+                *(drafting.lowest_k, drafting.configured_k, acceptance.draft_length, gains.best_k_or_none),
                 *(gains.shorter_gain, gains.shorter_gain_high),
                 *(gains.longer_gain, gains.longer_gain_high),
                 depth.first_position,

@@ -60,7 +60,7 @@ PAGE = Page(
                 beside_name=(next_steps.next_step, causes.health_cause),
                 filled=(health.health,),
                 plain=(acceptance.acceptance,),  # Its bands do not compare drafters.
-                height=10,
+                height=11,
                 description="Health of each model, since when, what to do first, and the figures behind it.",
                 action=f"Start at the top; each cell opens the page that explains it. {next_steps.next_gain.action}",
             ),

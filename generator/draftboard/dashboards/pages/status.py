@@ -5,6 +5,8 @@ from draftboard.dashboards.panels import not_on_the_wall, tiles, wall
 from draftboard.dashboards.summary import summary
 from draftboard.signals import Edition, capacity, causes, health, latency, next_steps, overview, requests
 
+_MODELS, _, _ALERTS = summary(11, 0, 9, large=True)
+
 PAGE = Page(
     question="Is every model healthy? For a wall screen: open it with ?kiosk.",
     # A wall of health, which only the rules know.
@@ -12,8 +14,8 @@ PAGE = Page(
     rows=(
         row(
             "",
-            *summary(8, 7, 6, large=True),
-            tiles(overview.data_age.title, overview.data_age, width=3, large=True),
+            *(_MODELS, _ALERTS),
+            tiles(overview.data_age.title, overview.data_age, width=4, large=True),
             *wall(
                 *(health.health, health.health_age, next_steps.next_step, causes.health_cause),
                 *(latency.per_token.mean, capacity.kv_cache_usage, requests.requests_waiting),

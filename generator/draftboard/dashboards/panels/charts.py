@@ -12,7 +12,7 @@ from draftboard.signals.signal import within
 
 
 @kind
-def bar_chart(context: Context, signal: Signal, *, width: int = 12) -> Built:
+def bar_chart(context: Context, signal: Signal, *, width: int = 12, title: str = "") -> Built:
     """Latest values of a signal by its own label, in numeric order, models side by side."""
     queried = queries(context, partial(context.one_label_a_model, instant=True), signal)
     return queried.panel(
@@ -20,6 +20,7 @@ def bar_chart(context: Context, signal: Signal, *, width: int = 12) -> Built:
         fields=fields.of_lines(signal, context.settings),
         targets=queried.targets(instant=True, form="table"),
         style={"axisLabel": fields.axis(signal)} | fields.soft_range(signal, context.settings),
+        title=title,
         size=(width, 8),
         overrides=[fields.TEXT_AS_IT_IS],
         transformations=transformations.matrix(signal.by[0], rank=RANK),

@@ -9,13 +9,14 @@ from draftboard.dashboards.context import Context, legend
 from draftboard.dashboards.grafana import GRAFANA, override, query
 from draftboard.dashboards.labels import label_replace
 from draftboard.dashboards.panels.panel import Built, Panel, Queries, kind, queries
+from draftboard.dashboards.texts import LEAST, TEXTS
 from draftboard.dashboards.transformations import SHORT_NAMES
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
 from draftboard.quantity import EVALUATION, span_text
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Signal
-from draftboard.signals.health import WELL, health
+from draftboard.signals.health import WELL, health, health_age
 from draftboard.signals.next_steps import next_step, rank
 from draftboard.status import Status
 
@@ -109,25 +110,25 @@ def wall(*signals: Signal, widths: Sequence[int], height: int) -> tuple[Panel, .
 @kind
 def wall_column(context: Context, signal: Signal, named: Signal, *, size: tuple[int, int]) -> Built:
     """A tile of one signal for each of the worst models; of the first signal with the model's name."""
-    is_named, settings, scope = signal is named, context.settings, context.scope(Level.MODEL)
+    is_named, settings, scope, words = signal is named, context.settings, context.scope(Level.MODEL), _words(signal)
     queried = queries(context, partial(_tile_of_each_model, context), signal)
     colours = fields.IN_STATES if is_named else fields.PLAIN if signal is next_step else fields.ON_TILES
     look = fields.by_threshold(signal, settings, colours)
     mappings = [*look["mappings"], *fields.no_sample("transparent", str(_ABSENT))]
     text: dict[str, Any] = {} if is_named else {"textMode": "value", "justifyMode": "center"}
-    if signal.by:  # Its value says nothing: a label does.
+    if words:  # Its value says nothing: a label does.
         text = {"textMode": "name", "text": {"titleSize": 14}}
-    page, question = leads.of_signal(signal, context.page, context.uids)
+    page, says = leads.of_signal(signal, context.page, context.uids)
     return queried.panel(
         "stat",
         title="" if is_named else signal.short or signal.title,
         fields=look
         | {"decimals": signal.decimals or 0, "noValue": watched.NO_ANSWER if is_named else fields.NO_VALUE}
         | {"mappings": [*mappings, watched.words()] if is_named else mappings}
-        | {"links": leads.of_series(context.uids[page], question, scope.labels, settings)},
+        | {"links": leads.of_series(context.uids[page], says, scope.labels, settings)},
         # Prometheus sorts the series of a range by their labels; a short one shows nothing old.
         targets=[
-            *queried.targets(legend=legend(*signal.by) if signal.by else context.legend(Level.MODEL)),
+            *queried.targets(legend=legend(*words) if words else context.legend(Level.MODEL)),
             *(watched.nothing_watched(scope) if is_named and queried.shown else []),
         ],
         options=GRAFANA["wall"]["options"] | text,
@@ -138,16 +139,21 @@ def wall_column(context: Context, signal: Signal, named: Signal, *, size: tuple[
     )
 
 
+def _words(signal: Signal) -> tuple[str, ...]:
+    """Labels that say what a signal says, where its value does not."""
+    return (TEXTS[signal].label,) if signal is health_age else signal.by
+
+
 def _tile_of_each_model(context: Context, signal: Signal) -> str:
-    scope = context.scope(Level.MODEL)
-    if signal.by:  # Words that change within the range would be two rows.
+    scope, words = context.scope(Level.MODEL), _words(signal)
+    if words:  # Words that change within the range would be two rows.
         scope = scope.at_end()
     absent: str = promql.constant(promql.number(_ABSENT), promql_of(health, scope))
-    for label in signal.by:
+    for label in words:
         absent = label_replace(absent, label, fields.NO_VALUE, "", "")
-    matching = f"ignoring ({', '.join(signal.by)})" if signal.by else ""
-    shown = promql.first_of(promql_of(signal, scope), absent, matching=matching)
-    return lines.worst_first(shown, scope, most=ON_A_WALL)
+    matching = f"ignoring ({', '.join((*words, LEAST))})" if words else ""
+    known = TEXTS[signal].promql(scope) if signal is health_age else promql_of(signal, scope)
+    return lines.worst_first(promql.first_of(known, absent, matching=matching), scope, most=ON_A_WALL)
 
 
 @kind
@@ -168,7 +174,7 @@ def not_on_the_wall(context: Context, *, width: int) -> Built:
         query(counted(operator), ref, legend=f"more {what}", instant=True)
         for ref, operator, what in (("bad", "<", "need somebody"), ("well", ">=", "need nobody"))
     ]
-    steps = [{"color": "transparent", "value": None}, {"color": fields.COLOURS[Status.BAD], "value": 1}]
+    steps = [{"color": "transparent", "value": None}, {"color": fields.COLOURS[Status.DUE], "value": 1}]
     bad = {"mode": "absolute", "steps": steps}
     return Queries(context, (), ()).panel(
         "stat",
@@ -179,7 +185,7 @@ def not_on_the_wall(context: Context, *, width: int) -> Built:
         action="Open the first page for all of them.",
         fields={"unit": "none", "decimals": 0, "color": {"mode": "thresholds"}, "noValue": fields.NO_VALUE}
         | {"thresholds": {"mode": "absolute", "steps": steps[:1]}, "mappings": []}
-        | {"links": leads.of_series(context.uids["overview"], "Which are all models?", (), settings)},
+        | {"links": leads.of_series(context.uids["overview"], "Open all models", (), settings)},
         targets=targets,
         options=GRAFANA["tiles"]["options"],
         size=(width, 3),

@@ -50,28 +50,31 @@ def table(
     heads = columns.row_heads(scope.labels, own, settings, one_model=context.one_model)
     order = (rank,) if by_rank and context.edition is Edition.RECORDS else ()
     only = lines.worst_engines(scope, most) if most else ""
-    row = partial(columns.row, scope=scope, heads=tuple(heads), pages=pages, only=only)
-    queried = queries(context, row, *signals, *order)
+    # What decides the order of rows is a number.
+    texts = [one for one in TEXTS if context.edition is Edition.RECORDS and one not in worst]
+    row = partial(columns.row, scope=scope, heads=tuple(heads), pages=pages, texts=texts, only=only)
+    queried, name = queries(context, row, *signals, *order), next(iter(heads.values()))
     cells = [
         columns.of_signal(
             *(one, settings),
             filled=one in filled,
             plain=one in plain,
+            text=one in texts,
             narrow=bool(beside_name) and one in (*leading, *beside_name),
-            links=columns.links(context.lead(one, pages)),
+            links=columns.links(context.lead(one, pages), name),
         )
         for _, one, _ in queried.shown
         if one not in order
     ]
     least = (columns.NARROW,) if beside_name else ()
-    shown, hidden = columns.fields_of(queried.signals, pages)
+    shown, hidden = columns.fields_of(queried.signals, texts)
     values = {shown[ref]: columns.heading(one, settings) for ref, one in queried.signals.items() if one not in order}
-    name = dict(list(heads.items())[:1])
+    named = dict(list(heads.items())[:1])
     before, beside = (
         {shown[ref]: values[shown[ref]] for ref, signal in queried.signals.items() if signal in some}
         for some in (leading, beside_name)
     )
-    titles = before | name | beside | heads | values
+    titles = before | named | beside | heads | values
     return _table(
         queried,
         signals[0].empty,
@@ -79,7 +82,7 @@ def table(
         description=description,
         action=action,
         size=(GRID_WIDTH, height),
-        overrides=[*columns.of_labels(heads, columns.links(context.lead(health, pages)), pages, *least), *cells],
+        overrides=[*columns.of_labels(heads, columns.links(context.lead(health, pages), name), pages, *least), *cells],
         transformations=rows(
             titles, columns.worst_first(queried.signals, order or worst, best_first=best_first), hidden
         ),
