@@ -27,7 +27,7 @@ def _hung_till_down(hung: Signal) -> Expr:
     its_model = on(Labels("scope"), Labels("job"), Labels("model_name"))
     long = OverTime("count_over_time", hung, RATE_WINDOW * 3) >= _HUNG_LONG
     was = OverTime("last_over_time", hung, RATE_WINDOW * 2) & long
-    held = first_of(hung, was.combined("unless", over_level("group", Raw(SEEN_BY)), its_model))
+    held = first_of(hung, was.combined("unless", Raw(SEEN_BY), its_model))
     # Of a replica in flight that has no token yet, only the deployment is known, which no engine names.
     return If(InDialect(MetricOfDialect("in_flight")), hung, held)
 
@@ -40,8 +40,8 @@ ON_SERVERS = (
         for_="1m",
         severity="critical",
         level=Level.SERVICE,
-        watched=_down_till_served,
-        guard=first_of(_down_till_served >= 1, _users_wait),
+        watched=first_of(_down_till_served >= 1, states.servers_down & _users_wait),
+        guard=None,
         when="no server of a model answers, or more than ${limit} do not and requests are estimated to wait more than "
         "${thresholds.late_first_token} seconds at the others; it goes on where the dead servers leave discovery",
         summary="Servers of a model do not answer.",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, singledispatch
 from itertools import pairwise
+from operator import itemgetter
 
 from draftboard.expr import nodes, vector
 from draftboard.expr.counts import Counts, View
@@ -188,7 +189,8 @@ def _(node: nodes.LabelJoin, view: View) -> Vector:
 @to_numbers.register
 def _(node: nodes.Carrying, view: View) -> Vector:
     by, label = names(node.by, view.scope), name(node.label, view.scope)
-    partners = {vector.kept(partner, by): vector.value_of(partner, label) for partner in _vector(node.other, view)}
+    ordered = sorted(_vector(node.other, view).items(), key=itemgetter(1))  # Of several, the greatest stays.
+    partners = {vector.kept(partner, by): vector.value_of(partner, label) for partner, _ in ordered}
     keyed = ((each, vector.kept(each, by), number) for each, number in _vector(node.argument, view).items())
     return {vector.with_label(each, label, partners[key]): number for each, key, number in keyed if key in partners}
 

@@ -20,6 +20,7 @@ from draftboard.expr.nodes import (
     Names,
     Ref,
     constant,
+    first_of,
     labelled,
     on,
     over_level,
@@ -32,7 +33,7 @@ from draftboard.signals.baseline import METHOD
 from draftboard.signals.decision import Decision
 from draftboard.signals.health import HEALTH, health
 from draftboard.signals.signal import Code, Signal, Unit
-from draftboard.signals.states import state, target_up
+from draftboard.signals.states import target_up
 from draftboard.status import Status
 
 AT_ONCE = " servers fell at once"
@@ -59,36 +60,37 @@ _OF_ADVICE = {
     "off": "no K pays",
     "drafter": "first drafted tokens are often rejected",
 }
-
-
 _ALIKE = on(LEVEL)
+_ITS_SERVICE = (Labels("scope"), Labels("job"), Labels("model_name"))
+
+
+def _where(*rows: str) -> Expr:
+    return HEALTH.any_of(_HEALTH, *rows)
 
 
 def _worded(code: Expr, decision: Decision, words: Mapping[str, str]) -> Expr:
     """Series with one of the codes, its words in a label."""
-    worded: Expr = CountValues(_WHY, decision.any_of(code, *words))
-    for row, text in words.items():
-        worded = LabelReplace(worded, _WHY, text, _WHY, str(decision[row].value))
-    return worded
+    return first_of(*(labelled(decision.any_of(code, row), _WHY, text) for row, text in words.items()))
 
 
-def _one(of: Expr, by: Names, label: Label, pattern: str) -> Expr:
-    """One of several with the same labels `by`: as long as it is one of them, that which was named before."""
+def _as_named(of: Expr, by: Names, label: Label, pattern: str) -> Expr:
+    """Series that differ in one label besides `by`: the greatest is that which was named before, while it is there."""
     named = LabelReplace(Before(Ref("health_cause"), EVALUATION * 2), label, "$1", _WHY, pattern)
-    before = Aggregate("group", (*by, label), named)
-    kept = of.combined("and", before, Matching((*by, label), just=True)).combined("or", of, Matching(by, just=True))
-    return AtMost(1, by, If(Evaluator.RECORDS, kept, of))
+    before = labelled(Aggregate("group", (*by, label), named), _WHY, "before")
+    # Those that are there count 2, that which was named before 1 more.
+    kept = Aggregate("sum", (*by, label), first_of(constant(2, of), before)) > 1
+    return If(Evaluator.RECORDS, kept, of)
 
 
 def _servers() -> Expr:
     """Models with a server that does not answer: its address, and how many more there are."""
-    down = Aggregate("group", (LEVEL, _INSTANCE), target_up.at(Level.TARGET).equals(0))
-    one = _one(down, (LEVEL,), _INSTANCE, "([^ ]+) .*not answer")
-    more = CountValues(_MORE, (over_level("count", down) - 1) > 0)
+    down = target_up.at(Level.TARGET).equals(0)
+    in_need = down.combined("and", _where("down", "servers down"), _ALIKE)
+    one = AtMost(1, (LEVEL,), _as_named(in_need, (LEVEL,), _INSTANCE, "([^ ]+) .*not answer"))
+    more = CountValues(_MORE, over_level("count", down) - 1)
     both = LabelJoin(Carrying(one, _MORE, more, (LEVEL,)), _WHY, " and ", (_INSTANCE, _MORE))
     several = LabelReplace(both, _WHY, "$1 more do not answer", _WHY, "(.*)")
-    alone = LabelReplace(one, _WHY, "$1 does not answer", _INSTANCE, "(.*)")
-    return several.combined("or", alone, on(LEVEL))
+    return LabelReplace(several, _WHY, "$1 does not answer", _WHY, "(.*) and 0 more do not answer")
 
 
 def _together() -> Expr:
@@ -107,32 +109,29 @@ def _together() -> Expr:
     return fallen.combined("or", named * 1, _ALIKE).combined("and", _where("down", "servers down"), _ALIKE)
 
 
-def _alerts(severity: str) -> Expr:
-    """Models with the name of an alert that fires on them, on their service or on a server."""
-    firing, fires = events.of_severity(severity), "(.*) fires"
-    of_model = _one(over_level("group", firing, _ALERT), (LEVEL,), _ALERT, fires)
-    service = (Labels("scope"), Labels("job"), Labels("model_name"))
-    of_service = _one(Aggregate("group", (*service, _ALERT), firing.where(METHOD, "")), service, _ALERT, fires)
-    either = of_model.combined("or", Carrying(constant(1, state), _ALERT, of_service, service), on(LEVEL))
-    return LabelReplace(either, _WHY, "$1 fires", _ALERT, "(.*)")
+def _alerts() -> Expr:
+    """Models with the name of an alert that fires on them or on a server, else on their service."""
 
+    def firing(by: Names, *, of_service: bool) -> Expr:
+        alerts = {severity: events.of_severity(severity) for severity in ("critical", "warning")}
+        named = (
+            Aggregate("group", (*by, _ALERT), one.where(METHOD, "") if of_service else one).combined(
+                "and", _where(severity), Matching(by, just=True)
+            )
+            for severity, one in alerts.items()
+        )
+        return _as_named(first_of(*named), by, _ALERT, "(.*) fires")
 
-def _where(*rows: str) -> Expr:
-    return HEALTH.any_of(_HEALTH, *rows)
+    of_model = AtMost(1, (LEVEL,), firing((LEVEL,), of_service=False))
+    of_service = Carrying(_where("critical", "warning"), _ALERT, firing(_ITS_SERVICE, of_service=True), _ITS_SERVICE)
+    return LabelReplace(of_model.combined("or", of_service, _ALIKE), _WHY, "$1 fires", _ALERT, "(.*)")
 
 
 _advised = _worded(advice, ADVICE, _OF_ADVICE).combined("and", _where("costs more", "about even"), _ALIKE)
-_room = labelled(constant(1, capacity.room_in_kv_cache), _WHY, "requests wait, KV cache has room")
-_parts = (
-    _room.combined("and", _where("users wait"), _ALIKE),
-    _servers().combined("and", _where("down", "servers down"), _ALIKE),
-    *(_alerts(severity).combined("and", _where(severity), _ALIKE) for severity in ("critical", "warning")),
-    _advised,
-)
-_first = _worded(_HEALTH, HEALTH, _OF_HEALTH)
-for _part in reversed(_parts):
-    _first = _part.combined("or", _first, _ALIKE)
-_first = If(Evaluator.RECORDS, _together().combined("or", _first, _ALIKE), _first)
+_room = labelled(_where("users wait") & capacity.room_in_kv_cache, _WHY, "requests wait, KV cache has room")
+_figures = first_of(_advised, _room).combined("or", _worded(_HEALTH, HEALTH, _OF_HEALTH), _ALIKE)
+_each = first_of(_servers(), _alerts(), _figures)
+_first = If(Evaluator.RECORDS, _together().combined("or", _each, _ALIKE), _each)
 
 health_cause = Signal(
     name="health_cause",

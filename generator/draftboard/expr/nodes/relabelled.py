@@ -32,9 +32,9 @@ class LabelJoin(Expr):
 
 @dataclass(frozen=True)
 class Carrying(Expr):
-    """Each series with a label of its partner: the one series of `other`, of value 1, that has the same labels `by`.
+    """Each series with a label of its partner: the one series of `other` that has the same labels `by`.
 
-    Where several could be partners, any of them is.
+    Where several could be partners, the greatest is.
     """
 
     argument: Expr
