@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "generator/draftboard/alerts/runbooks"
 # Alerts whose subject is silence itself or the monitoring, and those whose signal asks for enough requests.
 UNGUARDED = {
-    *("SpecDecodeMetricsMissing", "VLLMModelGone", "VLLMTargetDown", "VLLMTargetFlapping"),
+    *("SpecDecodeMetricsMissing", "VLLMModelDown", "VLLMModelGone", "VLLMTargetDown", "VLLMTargetFlapping"),
     *("VLLMEngineStuck", "VLLMRequestsUnanswered", "VLLMRequestsAbandoned", "VLLMErrors", "VLLMHTTPErrors"),
     *("VLLMQueueGrowing", "VLLMUsersWait", "VLLMUsersUnserved", "VLLMModelFlapping", "VLLMServerOutlier"),
     "VLLMReplicasMissing",
