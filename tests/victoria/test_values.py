@@ -33,24 +33,30 @@ but reads the sample before it: in the first window of a counter the two differ 
 GAP = "a written past has no stale markers: VictoriaMetrics carries a record across one evaluation without a sample"
 UNLIKE = {
     "model:vllm_measured_speedup:ratio_rate5m": GAP,
+    "model:vllm_measured_speedup:objection_enum_rate5m": f"of the measured speedup: {GAP}",
     "model:vllm_spec_decode_verdict:enum_rate5m": f"of the measured speedup: {GAP}",
     "model:vllm_spec_decode_advice:enum_rate5m": f"of the measured speedup: {GAP}",
     "model:vllm_requests_unfinished:ratio_rate5m": "a difference of two rates, near 0",
 }
+TO_DO = ("overview", "depth", "latency", "capacity")
+"""Pages that begin with what to do first, which follows the measured speedup."""
 UNLIKE_PANELS = dict.fromkeys(
     (
-        "draftboard-overview: To do first gain",
+        *(f"draftboard-{page}: To do first {what}" for page in TO_DO for what in ("next", "gain")),
+        "draftboard-overview: Models, worst first health_cause",
         "draftboard-overview: Models, worst first next_step",
         "draftboard-overview: Models, worst first speedup",
         "draftboard-overview: Speedup, measured or at least expected speedup",
         "draftboard-overview: Yield of a step by model best_k",
         "draftboard-overview: Savings by model speedup",
-        "draftboard-compare: Best variant best_variant",
+        "draftboard-compare: Best variant by measured speedup best_variant",
         "draftboard-compare: Measured speedup beside the baseline ranked_speedup",
         "draftboard-compare: Variants by measured speedup ranked_speedup",
+        "draftboard-compare: Variants by measured speedup expected",
+        "draftboard-compare: Objection to the measured speedup measured_speedup_objection",
         "draftboard-compare: Measured speedup over time speedup_over_time",
         "draftboard-compare: Step latency by batch step_time_by_batch",
-        "draftboard-depth: Draft length by model best_k",
+        "draftboard-depth: Draft length by model best_k_or_none",
         "draftboard-depth: Best k best_k",
         "draftboard-latency: Latency by model measured_speedup",
         "draftboard-latency: Step latency by batch step_time_by_batch",
@@ -58,6 +64,7 @@ UNLIKE_PANELS = dict.fromkeys(
     ),
     GAP,
 )
+OF_ALERTS = ("ALERTS", "ALERTS_FOR_STATE")
 ALL_LINES = {"lines": "100"}
 """Of equal values, each store's `topk` draws others."""
 
@@ -108,18 +115,17 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
 
 def rounded(label: str) -> str:
     """Without the last digits of a number, by which a panel sorts: `count_values` writes 16 or 17 of them."""
-    return re.sub(r"^\d+\.\d+$", lambda number: f"{float(number[0]):.9f}", label)
+    return re.sub(r"^\d+\.\d+$", lambda number: f"{float(number[0]):.8f}", label)
 
 
 def lines(replay: Replay) -> Iterator[str]:
-    """All records as text with times."""
-    for group in recording_groups(replay.settings):
-        for rule in group.rules:
-            if isinstance(rule, RecordingRule):
-                for series in replay.client.query_range(rule.record, replay.start, replay.end, replay.step):
-                    labels = {name: text for name, text in series.labels.items() if name != "__name__"}
-                    name = openmetrics.series(rule.record, labels)
-                    yield from (f"{name} {value!r} {at:.0f}\n" for at, value in series.samples)
+    """All records and alerts as text with times."""
+    rules = (rule for group in recording_groups(replay.settings) for rule in group.rules)
+    for record in (*(rule.record for rule in rules if isinstance(rule, RecordingRule)), *OF_ALERTS):
+        for series in replay.client.query_range(record, replay.start, replay.end, replay.step):
+            labels = {name: text for name, text in series.labels.items() if name != "__name__"}
+            name = openmetrics.series(record, labels)
+            yield from (f"{name} {value!r} {at:.0f}\n" for at, value in series.samples)
 
 
 def apart(prometheus: dict[_Point, float], victoria: dict[_Point, float]) -> list[float]:
