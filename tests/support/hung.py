@@ -2,13 +2,15 @@
 
 import os
 import signal
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 
-from support.vllm_server import KEY, MODEL, Vllm
+from support.vllm_server import KEY, MODEL, PATIENCE, Vllm
 
 _ENGINE = "VLLM::EngineCor"  # The kernel keeps fifteen letters of a name.
 _CONVERSATION = [{"role": "user", "content": "Why?"}]
@@ -21,6 +23,8 @@ ROUTES: Mapping[str, Mapping[str, object]] = {
     "/invocations": {"prompt": "Why?"},
 }
 """All that generate text without further options of the server, with a request for each."""
+AT_WORK_SECONDS = 0.01
+"""How long an engine works that is stopped again and again."""
 
 
 @contextmanager
@@ -32,6 +36,18 @@ def stopped(server: Vllm) -> Iterator[None]:
         yield
     finally:
         os.kill(engine, signal.SIGCONT)
+
+
+@contextmanager
+def stopped_when(server: Vllm, happened: Callable[[], bool]) -> Iterator[None]:
+    """Stop the engine once something happened: until then it works for moments, so that nothing ends unseen."""
+    for _ in range(PATIENCE):
+        with stopped(server):
+            if happened():
+                yield
+                return
+        time.sleep(AT_WORK_SECONDS)
+    pytest.fail("vLLM: that never happened")
 
 
 def ask(server: Vllm, route: str, timeout: float, **options: object) -> dict[str, object] | None:

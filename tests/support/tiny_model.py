@@ -48,7 +48,7 @@ def model(words: PreTrainedTokenizerFast) -> LlamaForCausalLM:
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=4,
-        max_position_embeddings=2048,
+        max_position_embeddings=8192,
         bos_token_id=words.bos_token_id,
         eos_token_id=words.eos_token_id,
     )

@@ -29,12 +29,12 @@ ON_SERVING = (
         keep_firing_for="10m",
         guard=None,  # The signal itself asks for enough requests.
         watched=If(IsSet(_CANCELLED.path), requests.unfinished > _by_design, requests.unfinished),
-        when="more than ${limit} of the requests that received a first token never finish",
+        when="clients give up more than ${limit} of their requests, before the first token or after it",
         summary="Clients abandon requests.",
-        description="${who}: ${value} of the requests that received a first token never finish. No error counter shows "
+        description="${who}: clients give up ${value} of their requests before the answer ends. No error counter shows "
         "them.",
         dashboard="latency",
-        inhibited_by=("VLLMRequestsUnanswered",),
+        inhibited_by=("VLLMRequestsUnanswered", "VLLMModelDown"),
     ),
     Alert(
         name="VLLMErrors",

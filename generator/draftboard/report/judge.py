@@ -163,10 +163,7 @@ def _unfinished_notes(case: Case) -> list[str]:
     share = case.numbers.value(unfinished)
     if share is None or share <= case.settings.thresholds.unfinished:
         return []
-    template = (
-        "{unfinished.title}: {unfinished} of those that received a first token. Latencies and the measured speedup "
-        "leave them out"
-    )
+    template = "{unfinished.title}: {unfinished} of those accepted. Latencies and the measured speedup leave them out"
     return [filled(template, case)]
 
 

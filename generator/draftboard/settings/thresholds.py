@@ -80,7 +80,7 @@ class Thresholds(Table):
     """Standard deviations above the threshold of errors, up to which errors of few requests are chance.
     `make false-alarms` simulates this and the other guards against chance."""
     unfinished: Share = 0.2
-    """Largest share of started requests that neither finished nor run: clients abandoned them. Heuristic."""
+    """Largest share of accepted requests that never finish: clients abandoned them. Heuristic."""
     unfinished_of_model: dict[ModelPattern, Share] = Field(
         default={}, max_length=64, examples=[{"qwen-coder-fim": 0.9}]
     )

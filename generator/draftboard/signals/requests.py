@@ -2,10 +2,26 @@
 
 from dataclasses import replace
 
-from draftboard.catalogue import latency, serving
+from draftboard.catalogue import around, latency, serving
 from draftboard.durations import Duration
-from draftboard.expr.nodes import Expr, InWindow, OverTime, Raw, constant, first_of, over_level, rate
+from draftboard.expr.nodes import (
+    Expr,
+    Function,
+    InWindow,
+    Match,
+    OfOneMoment,
+    OverTime,
+    Raw,
+    Window,
+    constant,
+    first_of,
+    merged,
+    over_level,
+    rate,
+)
+from draftboard.expr.scope import Level
 from draftboard.quantity import EVALUATION, Setting
+from draftboard.signals.presence import of_known
 from draftboard.signals.signal import Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, in_flight, rate_of, while_idle
 from draftboard.status import Status
@@ -78,18 +94,38 @@ request_rate = Signal(
     levels=BOTH_LEVELS,
     empty=SILENT,
 )
+# Paths that are answered by generated tokens.
+GENERATING = (
+    "/(v1/|inference/v1/)?(chat/)?(completions|responses|messages|generate|invocations)"
+    "|/v1/chat/completions/batch|/v1/audio/(transcriptions|translations)|/cohere/v2/chat"
+)
+ACCEPTED = Raw(around.HTTP_REQUESTS, Window.RATE, (Match("handler", "=~", GENERATING), Match("status", "=", "2xx")))
+"""Requests that their server accepted, counted as their connection ends, whoever ends it."""
+
+
+def _of_targets(series: Expr) -> Expr:
+    """A rate over all models of a server: HTTP knows none."""
+    return over_level("sum", of_known("sum", Function("rate", series)).at(Level.TARGET))
+
+
+_ENOUGH = Setting("traffic.requests_to_judge")
 _started = InWindow(rate(latency.TIME_TO_FIRST_TOKEN.count))
+_accepted = _of_targets(ACCEPTED)
+_left_running = ((_started - InWindow(request_rate) - requests_running) / _started) & (_started >= _ENOUGH)
+_left_at_all = ((_accepted - _of_targets(Raw(serving.REQUESTS_FINISHED, Window.RATE))) / _accepted) & (
+    InWindow(_accepted) >= _ENOUGH
+)
 unfinished = Signal(
     name="unfinished",
     title="Unfinished requests",
     question="Do clients disconnect before the response ends?",
-    description="(Requests with a first token - finished - running) / requests with a first token: a lower bound of "
-    "those that clients abandoned.",
+    description="The larger of (requests with a first token - finished - running) / requests with a first token and "
+    "(HTTP 2xx - finished) / HTTP 2xx: a lower bound of those that clients abandoned.",
     action="If it is high, find who closes the connection: often a timeout.",
-    note='Within the window. vLLM does not count them: finished_reason="abort" stays 0, and HTTP counts them as 2xx.',
+    note='Within the window. vLLM does not count them: finished_reason="abort" stays 0, and HTTP counts them as 2xx. A '
+    "request with several choices counts as several that finish.",
     better=Better.LOWER,
-    expr=((_started - InWindow(request_rate) - requests_running) / _started)
-    & (_started >= Setting("traffic.requests_to_judge")),
+    expr=merged("among", {"started": OfOneMoment(_left_running), "accepted": _left_at_all}).max("among"),
     record="vllm_requests_unfinished:ratio_rate{window}",
     bands=good_under(Setting("thresholds.unfinished"), good="normal", beyond="given-up"),
     empty="too few requests in the window",

@@ -8,11 +8,6 @@ from draftboard.signals.requests import ERROR_BANDS
 from draftboard.signals.signal import Better, Signal, Unit
 from draftboard.status import Status
 
-# Paths that are answered by generated tokens.
-GENERATING = (
-    "/(v1/|inference/v1/)?(chat/)?(completions|responses|messages|generate|invocations)"
-    "|/v1/chat/completions/batch|/v1/audio/(transcriptions|translations)|/cohere/v2/chat"
-)
 _CLASSES = (("2xx", Status.GOOD), ("3xx", Status.QUIET), ("4xx", Status.WARN), ("5xx", Status.BAD))
 
 http_requests = Signal(

@@ -66,7 +66,7 @@ _began = (
 
 def _answers(*status: Match) -> Expr:
     """HTTP responses of the paths that generate, of a model's servers, in the window."""
-    paths = Raw(around.HTTP_REQUESTS, Window.RATE, (Match("handler", "=~", responses.GENERATING), *status))
+    paths = Raw(around.HTTP_REQUESTS, Window.RATE, (Match("handler", "=~", requests.GENERATING), *status))
     return InWindow(over_level("sum", of_known("sum", Function("rate", paths)).at(Level.TARGET)))
 
 

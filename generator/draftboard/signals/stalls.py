@@ -1,16 +1,13 @@
 """Servers and engines that accept requests and do not work on them."""
 
-from draftboard.catalogue import Metric, around, latency, serving
+from draftboard.catalogue import Metric, latency, serving
 from draftboard.expr.nodes import (
     Expr,
     Function,
     If,
     InDialect,
     InWindow,
-    Match,
     MetricOfDialect,
-    Raw,
-    Window,
     first_of,
     on,
     over_level,
@@ -19,14 +16,13 @@ from draftboard.expr.nodes import (
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, Setting
 from draftboard.signals.presence import of_known
-from draftboard.signals.responses import GENERATING
+from draftboard.signals.requests import ACCEPTED
 from draftboard.signals.signal import Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, ONE_ENGINE, by_replica, in_flight, over_window
 from draftboard.status import Status
 
-_successes = Raw(around.HTTP_REQUESTS, Window.RATE, (Match("handler", "=~", GENERATING), Match("status", "=", "2xx")))
 _first_tokens = rate(latency.TIME_TO_FIRST_TOKEN.count, by=())
-_accepted = (of_known("sum", InWindow(Function("rate", _successes))), InWindow(_first_tokens))
+_accepted = (of_known("sum", InWindow(Function("rate", ACCEPTED))), InWindow(_first_tokens))
 _only_first_tokens = rate(serving.GENERATION_TOKENS, by=()) <= _first_tokens * 1.5  # Rates are not exact.
 unanswered = Signal(
     name="unanswered",
