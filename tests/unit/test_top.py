@@ -87,7 +87,7 @@ def test_the_worst_health_stands_first() -> None:
     assert [row[1] for row in cells] == [says or NOTHING for says in order]
 
 
-@pytest.mark.parametrize("code", HEALTH.codes, ids=lambda code: code.says)
+@pytest.mark.parametrize("code", HEALTH.codes, ids=lambda code: f"{code.value} {code.says}")
 def test_no_word_of_a_health_is_cut_at_eighty_columns(code: Code) -> None:
     screen = shown(lambda: a_look("m", edit=lambda model: replace(model, health=code.says)))[2]
     assert [word for word in code.says.split() if word not in screen] == []
