@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
+from draftboard.build import render
 from draftboard.catalogue import latency
 from draftboard.dashboards import PAGES as DASHBOARDS
 from draftboard.dashboards import uid
 from draftboard.durations import Duration
 from draftboard.settings import Settings
+from support import grafana
 
 PAGES = {
     str(path.relative_to(ROOT)): " ".join(path.read_text().split())
@@ -167,3 +169,17 @@ def test_the_documentation_says_which_question_each_dashboard_answers() -> None:
     assert [row and row.groups() for row in told] == [
         (uid(name, page.editions[0]), page.question) for name, page in DASHBOARDS.items()
     ]
+
+
+def test_the_documentation_counts_the_panels_of_the_pages() -> None:
+    (read, alone) = map(
+        int,
+        re.findall(
+            r"seven pages that read records have (\d+) panels together, and `draftboard-essentials-raw` has (\d+)",
+            PAGES["docs/operate/existing.md"],
+        )[0],
+    )
+    counts = {path: len(list(grafana.panels(page))) for path, page in grafana.dashboards(render(Settings())).items()}
+    of_records = [n for path, n in counts.items() if re.fullmatch(r"dashboards/draftboard-\w+\.json", path)]
+    assert (len(of_records), sum(of_records)) == (7, read)
+    assert [n for path, n in counts.items() if path.endswith("/draftboard-essentials-raw.json")] == [alone]

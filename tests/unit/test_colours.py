@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from draftboard.dashboards.fields import IN_STATES
+from draftboard.signals import events, overview
 from draftboard.signals.health import HEALTH, WELL
 from draftboard.status import Status
 
@@ -44,3 +45,30 @@ def test_colour_blind_people_see_what_is_well_apart_from_all_that_needs_somebody
         for well in (Status.GOOD, Status.QUIET):
             distance = _distance(IN_STATES[status], IN_STATES[well], seen_by)
             assert distance > APART, (says, well, distance)
+
+
+ACT = (Status.DOWN, Status.BAD), (Status.DUE,), (Status.WARN,)
+"""Now, today, and when there is time."""
+
+
+def test_tiles_count_by_the_colours_of_what_they_count() -> None:
+    """Red in a row is red in the tile that counts it."""
+    for tiles in (overview.MODELS, overview.ENGINES):
+        for (_, tile), statuses in zip(tiles.items(), ACT, strict=False):
+            assert tile.bands[-1].status in statuses, tile.title
+    least = [min(code.value for code in HEALTH.codes if code.status in statuses) for statuses in ACT]
+    for code in HEALTH.codes:
+        if code.value < WELL:
+            place = max(number for number, first in enumerate(least) if code.value >= first)
+            assert code.status in ACT[place], code.says
+    severities = {code.says: code.status for code in events.alert_severity.codes}
+    assert {says: tile.bands[-1].status for says, tile in overview.ALERTS.items()} == {
+        says: severities[says] for says in overview.ALERTS
+    }
+
+
+def test_engines_and_models_have_one_word_for_one_state() -> None:
+    words = {code.says for code in HEALTH.codes}
+    assert "costs more" in words
+    assert "pays" in words
+    assert not [says for says in words if "break-even" in says]

@@ -14,7 +14,7 @@ from draftboard.alerts import ALERTS, WATCHDOG
 from draftboard.build import inventory, render
 from draftboard.catalogue import CATALOGUE, serving
 from draftboard.dashboards import PAGES, dashboards
-from draftboard.dashboards.fields import COLOURS, TEXT_AS_IT_IS
+from draftboard.dashboards.fields import BUTTON, COLOURS, TEXT_AS_IT_IS
 from draftboard.dashboards.panels.panel import LONGEST
 from draftboard.dashboards.panels.stats import ON_A_WALL
 from draftboard.durations import Duration
@@ -981,3 +981,44 @@ def test_the_baseline_is_shown_beside_whatever_arm_is_chosen(documents: dict[str
         if not where.startswith("annotation"):
             assert 'spec_method=~"$spec_method|$baseline"' in expr, where
             assert 'variant=~"$variant|$baseline_variant"' in expr, where
+
+
+def test_ages_are_rounded_down_and_each_is_in_one_unit(panels: Panels) -> None:
+    """89 minutes are 1.4 hours and not 1.5."""
+    tile = dict(panels)["draftboard-overview: To do first"]
+    exprs = {target["refId"]: " ".join(target["expr"].split()) for target in tile["targets"]}
+    bounds = {"since_min": ("", "< 3600"), "since_h": (">= 3600", "< 172800"), "since_d": (">= 172800", "")}
+    for ref, ends in bounds.items():
+        assert "floor(" in exprs[ref]
+        assert "round(" not in exprs[ref]
+        assert all(end in exprs[ref] for end in ends), ref
+    table = dict(panels)["draftboard-overview: Models, worst first"]
+    (age,) = (target["expr"] for target in table["targets"] if target["refId"] == "health_age")
+    assert age.count("floor(") == 3
+    assert "round(" not in age
+
+
+def test_a_button_opens_the_page_that_explains_the_worst_model_and_says_which(panels: Panels) -> None:
+    for page in ("overview", "depth", "latency", "capacity"):
+        tile = dict(panels)[f"draftboard-{page}: To do first"]
+        own = {one["matcher"]["options"]: one["properties"] for one in tile["fieldConfig"]["overrides"]}
+        button = {one["id"]: one["value"] for one in own["open"]}
+        assert button["color"] == {"mode": "fixed", "fixedColor": BUTTON}
+        (link,) = button["links"]
+        assert link["url"].startswith("/d/${__field.labels.page}?")
+        assert link["title"] == "Open the explanation of ${__field.labels.model_name}"
+        (mapping,) = button["mappings"]
+        assert {one["text"] for one in mapping["options"].values()} == {"servers", "latency", "capacity", "drafts"}
+
+
+NAMED_LINK = re.compile(r"Open [a-z ]+ of \$\{__(data\.fields|field\.labels)\.\w+\}|Runbook")
+
+
+def test_a_link_names_what_it_opens(panels: Panels) -> None:
+    for where, panel in panels:
+        overrides = [one for one in panel["fieldConfig"]["overrides"] if one["matcher"]["id"] != "byType"]
+        for one in (each for override in overrides for each in override["properties"] if each["id"] == "links"):
+            for link in one["value"]:
+                assert re.fullmatch(
+                    r"Open [a-z ]+ of \$\{__(data\.fields|field\.labels)\.\w+\}|Runbook", link["title"]
+                ), where
