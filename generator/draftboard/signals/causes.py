@@ -105,7 +105,7 @@ def _together() -> Expr:
     every = Aggregate("count", (_WIDEST,), Aggregate("group", (Labels("target"),), fell))
     of_model = over_level("group", fell).combined("*", every, on(_WIDEST, group="left")) > 1
     fallen = LabelReplace(CountValues(_WHY, of_model), _WHY, f"$1{AT_ONCE}", _WHY, "(.*)")
-    named = Before(Ref("health_cause"), EVALUATION * 2).where(_WHY, f"[0-9]+{AT_ONCE}")
+    named = Before(Ref("health_cause"), EVALUATION * 2).where(_WHY, f".+{AT_ONCE}")
     return fallen.combined("or", named * 1, _ALIKE).combined("and", _where("down", "servers down"), _ALIKE)
 
 
