@@ -92,7 +92,7 @@ def test_the_users_times_decide_and_the_baseline_is_an_entry_of_its_own() -> Non
 
 
 def test_expected_speedups_are_ranges_where_users_times_are_measured_and_steps_are_not() -> None:
-    servers = server(0.02, "a:1", batch=32, requests=90), PLAIN
+    servers = server(0.02, "a:1", batch=1.5, requests=90), PLAIN
     told = Reading([], Growth(servers, SECONDS), Settings(), "eagle3").report()
     model, _ = told.models
     found = known(model.speculation)
@@ -221,6 +221,29 @@ def test_a_server_that_counted_for_a_part_of_the_time_has_an_unknown_request_rat
 def test_a_server_that_counted_for_a_part_of_the_time_measures_in_batches_of_like_size(since: Since) -> None:
     model, _ = read(FAST, replace(server(0.03, "b:1", speculates=False, requests=30), since=since))
     assert model.measured_speedup == pytest.approx(1.5)
+
+
+def test_requests_that_gather_on_one_engine_of_a_side_measure_nothing() -> None:
+    # As many requests an engine, of which one of the baseline's takes nearly all: they wait for each other.
+    full, idle = (
+        server(time, source, speculates=False, batch=batch, requests=requests)
+        for time, source, batch, requests in ((0.06, "b:1", 12, 116), (0.03, "b:2", 1, 4))
+    )
+    model, *_ = read(FAST, replace(FAST, source="a:2"), full, idle)
+    assert model.verdict.withheld == "variants not alike: batches"
+    (reason,) = model.verdict.reasons
+    assert reason.startswith("Decode steps are in batches of 0.2")
+    assert reason.endswith("requests gather on few engines of one side")
+
+
+@pytest.mark.parametrize(
+    ("time", "batch", "refuted"),
+    [(0.02, 1.1, False), (0.02, 1, True), (0.04, 3.3, False), (0.04, 3.5, True), (0.02, 2.6, True)],
+)
+def test_sooner_answers_empty_a_batch_and_nothing_more(time: float, batch: float, refuted: bool) -> None:
+    # The baseline's tokens take 0.03 s, in batches of two.
+    model, _ = read(server(time, "a:1", batch=batch), PLAIN)
+    assert (model.verdict.withheld == "variants not alike: batches") is refuted
 
 
 def test_pages_without_a_time_and_without_steps_tell_no_load() -> None:

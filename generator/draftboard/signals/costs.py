@@ -69,6 +69,21 @@ decode_batch = Signal(
     empty="idle",
     decimals=1,
 )
+_MODEL = (Labels("scope"), Labels("model_name"))
+batch_to_baseline = Signal(
+    name="batch_to_baseline",
+    title="Batch of a decode step vs. the baseline",
+    question="Do as many requests share a step as on the baseline?",
+    description="Batch of a decode step / that of the model's servers without speculation, whichever engines they are "
+    "on.",
+    action="Where it is far from 1 at equal requests, spread them as evenly over the engines of both.",
+    unit=Unit.TIMES,
+    expr=of_speculating(decode_batch).ratio(
+        Aggregate("avg", _MODEL, of_baseline(decode_batch)), on(*_MODEL, group="left")
+    ),
+    empty="no baseline of this model, or idle",
+    decimals=2,
+)
 plain_share = AtLeast(1 - coverage, 0)
 """Share of decode steps without a draft. None where drafts outnumber steps: aborted requests leave such drafts."""
 
