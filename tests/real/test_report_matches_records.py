@@ -133,7 +133,9 @@ def judged_alike(replay: Replay, model: ModelReport, method: str, at: float) -> 
     if not told or model.verdict.says is None:
         return False
     (says,) = (code.says for code in verdict.codes if code.value == told[""])
-    unknown = {ADVICE["workload"]} if model.acceptance_change is None else set()
+    # Records go on from their own past: a fall that is as old as "before" is one that a report no longer sees.
+    change = model.acceptance_change
+    unknown = {ADVICE["workload"]} if change is None or change >= replay.settings.thresholds.drop else set()
     if model.measured_speedup is None and (not model.speculation or model.speculation.step_cost is None):
         # Pages know of no baseline: they say what is expected.
         expected = recorded(replay, expected_speedup, method, at)[""]

@@ -319,11 +319,13 @@ def test_the_best_k_is_the_same_but_for_ties(client: Client, counts: Counts) -> 
 def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> None:
     given = {ADVICE.of(value) for value in values_of(advice, counts).values()}
     missing = [name for name, choice in ADVICE.choices.items() if choice not in given]
-    assert missing == ["adaptive, pays", "workload", "even"]
+    # Batches drawn at random are hardly ever alike on both sides, and then nothing is measured.
+    assert missing == ["slower", "adaptive, pays", "workload", "even"]
     told = {VERDICT.of(value) for value in values_of(verdict, counts).values()}
     assert [name for name, choice in VERDICT.choices.items() if choice not in told] == [
         *(
-            *("empty", "unlike answers", "too cheap", "apart", "even, measured", "sooner"),
+            *("empty", "unlike answers", "too fast", "too cheap", "apart"),
+            *("slower, measured", "even, measured", "sooner"),
             *(f"{band}, {basis}" for basis in ("measured by steps", "calibrated") for band in SPEEDUPS),
             "unknown",
         )

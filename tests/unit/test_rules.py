@@ -137,7 +137,9 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
                 # A baseline is shared by all variants of its model, and a deployment knows no job of Prometheus.
                 allowed += (
                     [{*labels.scope, labels.model_name}]
-                    if re.search("measured_speedup|step_cost|decode_verdict|gone|replicas_missing|unwatched", rule["record"])
+                    if re.search(
+                        "measured_speedup|step_cost|decode_verdict|gone|replicas_missing|unwatched", rule["record"]
+                    )
                     else []
                 )
                 # One of its servers, or an alert on its service.
