@@ -125,7 +125,7 @@ unfinished = Signal(
     note='Within the window. vLLM does not count them: finished_reason="abort" stays 0, and HTTP counts them as 2xx. A '
     "request with several choices counts as several that finish.",
     better=Better.LOWER,
-    expr=merged("among", {"started": OfOneMoment(_left_running), "accepted": _left_at_all}).max("among"),
+    expr=merged("of", {"started": OfOneMoment(_left_running), "accepted": _left_at_all}).max("of"),
     record="vllm_requests_unfinished:ratio_rate{window}",
     bands=good_under(Setting("thresholds.unfinished"), good="normal", beyond="given-up"),
     empty="too few requests in the window",
