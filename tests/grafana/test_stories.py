@@ -43,13 +43,13 @@ STORIES_TOLD = {
     ),
     "onedown": Expected(
         r"Llama-3.1-8B-Instruct eagle3 onedown servers down "
-        r"for 2\d min 2 of 4 down: 2 servers fell at once check node, image, network open → servers",
+        r"for 2\d min 2 of 4: 2 servers fell at once check node, image, network open → servers",
         (("servers down", "Llama-3.1-8B-Instruct", "check node, image, network"),),
         "fleet",
     ),
     "half": Expected(
         r"Llama-4-Maverick eagle3 half \(and 1 more\) servers down "
-        r"for \d min 3 of 6 down: 6 servers fell at once check node, image, network open → servers",
+        r"for \d min 3 of 6: 6 servers fell at once check node, image, network open → servers",
         (
             ("servers down", "Llama-4-Maverick", "check node, image, network"),
             ("servers down", "Qwen3-235B-A22B", "check node, image, network"),

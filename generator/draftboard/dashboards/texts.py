@@ -137,7 +137,7 @@ _NEXT, _TIMES = "next", "times"
 (WHY,) = causes.health_cause.by
 TEXTS = {
     health_age: Text(_AGE, _age, 8),
-    next_steps.next_step: Text(_NEXT, _next_step, 21, 130),
+    next_steps.next_step: Text(_NEXT, _next_step, 21, 108),
     causes.health_cause: Text(WHY, partial(promql_of, causes.health_cause), 34, 94),
     overview.speedup: Text(_TIMES, _speedup, 12),
     versus.expected: Text(_TIMES, _expected, 12),

@@ -51,7 +51,7 @@ PAGE = Page(
                 *(acceptance.tokens_per_step, capacity.batch, versus.cost_of_tokens),
                 worst=(versus.ranked_speedup,),
                 best_first=True,
-                height=8,
+                height=7,
                 description="What each variant gains, with its 95 % interval, and how long users wait. Tokens have a "
                 "cost only while requests wait.",
                 action="Choose the first one if its interval lies above the next one's; else measure longer.",

@@ -65,7 +65,7 @@ def needs_first(context: Context, *, width: int) -> Built:
             *(query(expr, ref, legend=legend, instant=True) for ref, (expr, legend) in lines.items()),
             *watched.nothing_watched(context.scope(Level.MODEL, instant=True)),
         ],
-        options=GRAFANA["tiles"]["options"] | {"text": {"titleSize": 12, "valueSize": 20}},
+        options=GRAFANA["tiles"]["options"] | {"text": {"titleSize": 12, "valueSize": 18}},
         size=(width, 5),  # On a phone, too, the tiles are side by side.
         overrides=[
             override("byFrameRefID", ref, **properties)
@@ -108,7 +108,7 @@ def _lines(context: Context) -> dict[str, tuple[str, str]]:
         since[f"{_SINCE}{unit}"] = (both, f"for{{{{{texts.LEAST}}}}}")
         from_ = end or 0
     some_down = promql.binary(healths, "==", str(HEALTH["servers down"].value))
-    share = texts.partly_down(replace(scope, every_variant=True), some_down, _SHARE, "$1 down: ")
+    share = texts.partly_down(replace(scope, every_variant=True), some_down, _SHARE, "$1: ")
     step = with_text(of(worst, promql_of(next_step, scope)), texts.WHY, promql_of(health_cause, scope), "next step")
     step = with_text(step, _SHARE, share)
     more: dict[str, tuple[str, str]] = {}
