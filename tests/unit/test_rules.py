@@ -127,7 +127,8 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
             if aggregation.modifier.type == promql_parser.AggModifierType.By:
                 kept = set(aggregation.modifier.labels) - OWN_LABELS - {"reached", "why", "alertname"}
                 # A server that was never seen has a target and nothing else; the model of one that was is joined.
-                of_servers = re.search("state|:start|unserved|vllm_health:cause", rule["record"]) or level == "target"
+                named = re.search("state|:start|un(served|finished)|vllm_health:cause", rule["record"])
+                of_servers = named or level == "target"
                 allowed = [set(levels[level])]
                 allowed += (
                     [set(labels.widest), set(labels.target), set(labels.target_series), set(labels.of_level("target"))]
@@ -160,7 +161,7 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
                 )
                 assert kept in allowed, rule["record"]
             else:
-                assert set(aggregation.modifier.labels) <= OWN_LABELS, rule["record"]
+                assert set(aggregation.modifier.labels) <= OWN_LABELS | {"of"}, rule["record"]
         read = {name.partition(":")[0] for name in records_in(rule["expr"])}
         # A service sums over what its models did before.
         above = {"engine": {"model", "target"}, "model": {"service", "target"}, "service": {"target", "model"}}.get(
