@@ -38,7 +38,7 @@ EMPTY_BY_DEFAULT = {
     ),
     "service:vllm_slo_refused:rate5m": "no request fails outside the engines",
     **dict.fromkeys(
-        ("To do first gain", "To do first faster_since", "model:vllm_spec_decode_next_gain:ratio_rate5m"),
+        ("To do first gain", "model:vllm_spec_decode_next_gain:ratio_rate5m"),
         "drafts of the run are often shorter than K",
     ),
     **dict.fromkeys(("Firing alerts alert_age", "annotation Firing alerts"), NONE_FIRES),
@@ -106,6 +106,7 @@ EMPTY_BY_DEFAULT = {
     "DraftboardSeriesChurn": NOT_SCRAPED,
     **dict.fromkeys(("VLLMHTTPErrors", "Share of failed requests"), NO_ERROR),
     **dict.fromkeys(("VLLMModelDown", "VLLMTargetDown", "Servers down"), "the outage falls between two evaluations"),
+    **dict.fromkeys((f"To do first since_{unit}" for unit in ("h", "d")), "the run is shorter than an hour"),
     "Engines that needed somebody lasting": "every engine is healthy at the end",
     **dict.fromkeys(
         (
