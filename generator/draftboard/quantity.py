@@ -186,8 +186,10 @@ def leaf(quantity: Quantity | float, settings: Any) -> Quantity | float:  # noqa
 
 SCRAPE = Setting("rules.scrape_interval")
 EVALUATION = Setting("rules.evaluation_interval")
+LOOK_BACK = Duration(300)
+"""For how long a sample counts as the present: what is looked at so often has seen every sample."""
 SLOW_EVALUATION = largest(EVALUATION, 240)
-"""How often what reads a day is evaluated: below the five minutes for which a sample counts as the present."""
+"""How often what reads a day is evaluated: below the time for which a sample counts as the present."""
 RATE_WINDOW = Setting("rules.window", otherwise=largest(SCRAPE * 4, 300))
 """The window of every rate: at least four scrapes, which bridge a failed one."""
 SILENCE = Setting("rules.down_after", otherwise=largest(SCRAPE * 5 // 2, 150))

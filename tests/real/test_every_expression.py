@@ -99,7 +99,7 @@ EMPTY_BY_DEFAULT = {
     **dict.fromkeys(("GPU utilisation", "GPU memory in use", "GPU power", "Last XID error"), NO_GPU),
     **dict.fromkeys(("HTTP errors", "target:vllm_http_errors:ratio_rate5m", "VLLMErrors"), NO_ERROR),
     **dict.fromkeys(("service:vllm_http_failures:rate5m", "service:vllm_slo_unserved:rate5m"), NO_ERROR),
-    "service:vllm_http_faults:rate5m": NO_ERROR,
+    **dict.fromkeys(("service:vllm_http_faults:rate5m", "service:vllm_http_faults:increase1h"), NO_ERROR),
     "DraftboardSamplesStopped": "samples arrive until the run ends",
     "VLLMUsersWait": "no request of the run waits for half a minute",
     **dict.fromkeys(("New series per scrape", "monitor:scrape_series_added:mean"), NOT_SCRAPED),

@@ -61,7 +61,8 @@ from draftboard.signals.monitoring import (
     storage_failures,
 )
 from draftboard.signals.overview import data_age, gpus_saved, money_saved
-from draftboard.signals.requests import cut_off
+from draftboard.signals.requests import ERRORS, cut_off
+from draftboard.signals.responses import FAULTS
 from draftboard.signals.siblings import server_outlier
 from draftboard.signals.silence import busy_all_day, silence
 from draftboard.signals.slo import (
@@ -105,6 +106,7 @@ LONGER_THAN_A_WINDOW: set[Signal] = {
     *(replacements, replicas_missing, unwatched, acceptance_of_hour, acceptance_at_start),
     next_steps.advice_since,
     *IN_HOUR.values(),
+    *(one for of in (ERRORS, FAULTS) for one in (of.bad_in_hour, of.every_in_hour)),
     *ERROR_RATIOS.values(),
     *BURNS.values(),
 }

@@ -47,7 +47,9 @@ class _Walk:
                 return self._combined(node)
             case promql_parser.Call() if node.func.name == "last_over_time":
                 (series,) = node.args
-                return self._read(getattr(series, "vector_selector", series))
+                if isinstance(series, promql_parser.SubqueryExpr):
+                    return frozenset() if series.offset else self.of(series.expr)
+                return self._read(series.vector_selector)
             case promql_parser.Call() if node.func.name in _RELABELLING:
                 return self.of(node.args[0])
         found = frozenset[Moment]().union(*map(self.of, _below(node)))

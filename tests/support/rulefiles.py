@@ -131,9 +131,10 @@ def series_in(expr: str) -> frozenset[str]:
 @functools.cache
 def present_in(expr: str) -> frozenset[str]:
     """Names of the series whose present an expression reads, whatever it reads of the past."""
-    walked = _walked(promql_parser.parse(expr), ("lhs", "rhs", "expr", "param", "args"))
-    selectors = (node for node in walked if isinstance(node, promql_parser.VectorSelector))
-    return frozenset(str(selector.name) for selector in selectors if not selector.offset)
+    walked = [*_walked(promql_parser.parse(expr), ("lhs", "rhs", "expr", "param", "args"))]
+    ranges = [str(node.expr) for node in walked if isinstance(node, promql_parser.SubqueryExpr)]
+    selectors = [node for node in walked if isinstance(node, promql_parser.VectorSelector)]
+    return frozenset(str(one.name) for one in selectors if not one.offset and str(one) not in ranges)
 
 
 def records_in(expr: str) -> set[str]:

@@ -521,7 +521,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         *(f"{name}_buckets" for name in FELT),  # shown as percentiles
         *("verdict", "advice"),  # shown as health, basis and next step
         "firing_alerts",  # counted and listed by severity
-        "decode_steps",  # divisor of coverage and tokens per step
+        *("decode_steps", "step_seconds"),  # divisor of coverage and tokens per step, dividend of the step latency
         "first_tokens",  # subtracted in tokens per step
         "at_least_accepted",  # shown as survival and as accepted length
         "each_k",  # the k axis itself
@@ -569,6 +569,8 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         *("slo_unserved", "slo_refused"),  # parts of both
         "slo_bad_events",  # their dividend
         *("slo_events_in_hour", "slo_bad_events_in_hour"),  # both of an hour, for ratios over days
+        *("errors_in_hour", "request_rate_in_hour"),  # parts of an alert: shown as the share of failed requests
+        *("http_faults_in_hour", "http_responses_in_hour"),  # as these, of HTTP
         *("best_k_low", "break_even_low", "break_even_high"),  # the other ends of ranges, in `explain`
         "error_budget",  # divisor of the burn rates
         "http_faults",  # shown with rejections, as HTTP server errors

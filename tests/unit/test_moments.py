@@ -16,13 +16,19 @@ OF_RATIOS = {
     "model:vllm_spec_decode_verdict:enum_rate5m": "a measured speedup refutes beyond 20 % only (thresholds.load)",
     "engine:vllm_health:enum_rate5m": "acceptance of an engine, costs of its model",
     "model:vllm_health:rank": "an order of models, by health, tokens and gain",
-    "target:vllm_server_outlier:bool": "requests that run, and those that wait: gauges",
     "service:vllm_unserved:bool": "nine in ten requests rejected, of which the alert wants ten minutes",
     "model:draftboard_spec_class_speedup_low:ratio_rate5m": "acceptance of a class, costs of its model",
     "model:draftboard_spec_class_speedup_high:ratio_rate5m": "acceptance of a class, costs of its model",
 }
 """Rules that compare ratios of different moments, each of counters of one: `apart` says how much these can differ."""
-FURTHER = {"objectives": {"service:vllm_sli_error:ratio_rate5m": "what is refused counts above and below the line"}}
+_GAUGES = {"target:vllm_server_outlier:bool": "requests that run, and those that wait: gauges"}
+FURTHER = {
+    **dict.fromkeys(("alerts", "ray"), _GAUGES),
+    "objectives": {
+        "service:vllm_sli_error:ratio_rate5m": "what is refused counts above and below the line",
+        "service:vllm_slo_bad_events:rate5m": "of events only the errors are of another moment: it reads none",
+    },
+}
 
 
 def files(*groups: tuple[str, Mapping[str, str]]) -> dict[str, str]:

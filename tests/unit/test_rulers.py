@@ -90,7 +90,7 @@ GOING_ON = {"target:vllm_known:bool", "service:vllm_gone:bool", "service:vllm_si
 """They go on from their own past: what is new is known, gone or silent one evaluation later."""
 
 BESIDE_HEALTH = {
-    "model:vllm_health:next_step": 1,
+    "model:vllm_health:next_step": 2,
     "model:vllm_health:cause": 1,
     "model:vllm_spec_decode_next_gain:ratio_rate5m": 1,
     "model:vllm_health:rank": 2,

@@ -149,15 +149,23 @@ def holds(condition: nodes.Condition, scope: Scope) -> bool:
         case nodes.IsSet():
             held = Setting(condition.path).of(scope.settings)
             return condition.key in held if condition.key else held not in (None, False, {}, ())
-        case nodes.InDialect():
-            metric = _in_dialect(condition.metric, scope)
-            return metric is not None and scope.settings.dialect.spelled(metric) is not None
-        case nodes.Exposed():
-            metric = _in_dialect(condition.metric, scope)
-            return metric is not None and scope.settings.dialect.presence(metric) is condition.presence
+        case nodes.InDialect() | nodes.Exposed():
+            return _has(condition, scope)
+        case nodes.IsRead():
+            return record_name(condition.signal, scope.at(condition.level)) is not None
         case nodes.Evaluator():
             late = condition is nodes.Evaluator.RECORDS_AT_ONCE and scope.records is not None
             return scope.edition in _EDITIONS[condition] and not late
+
+
+def _has(condition: nodes.InDialect | nodes.Exposed, scope: Scope) -> bool:
+    """Whether the dialect has a metric, or exposes it as the condition says."""
+    metric, dialect = _in_dialect(condition.metric, scope), scope.settings.dialect
+    if metric is None:
+        return False
+    if isinstance(condition, nodes.Exposed):
+        return dialect.presence(metric) is condition.presence
+    return dialect.spelled(metric) is not None
 
 
 @singledispatch

@@ -11,7 +11,8 @@ from draftboard.signals import Signal, acceptance, capacity, classes, costs, dep
 COUNTERS = "counters"
 _COUNTERS = {
     *(traffic.drafts, traffic.draft_tokens, traffic.accepted_tokens, traffic.accepted_tokens_per_pos),
-    *(traffic.generation_tokens, traffic.decode_steps, traffic.first_tokens, capacity.prompt_tokens),
+    *(traffic.generation_tokens, traffic.decode_steps, traffic.step_seconds),
+    *(traffic.first_tokens, capacity.prompt_tokens),
     *(drafting.draft_tokens_per_pos, costs.decode_batch),
 }
 _RATIOS = {

@@ -6,18 +6,16 @@ from pydantic import Field, model_validator
 
 from draftboard.durations import Duration
 from draftboard.files import Table
-from draftboard.quantity import PACE, RATE_WINDOW, SILENCE, duration
+from draftboard.quantity import LOOK_BACK, PACE, RATE_WINDOW, SILENCE, duration
 from draftboard.rulers import Ruler
 from draftboard.settings.fields import Delay, Positive, Share
 from draftboard.settings.objectives import BURN_WINDOWS
-
-_LOOK_BACK = Duration(300)
 
 Tier = Literal["alerts", "standard", "full"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
 """How much is recorded, from the least to the most."""
 _DEAREST_PAGE = "latency"
-"""Its records are buckets: as many series a model as those of all other pages."""
+"""Its records are buckets: three quarters as many series a model as those of all other pages."""
 
 
 def dashboard_uid(page: str, *, raw: bool) -> str:
@@ -93,8 +91,8 @@ class Rules(Table):
         scrape, window, evaluation = self.scrape_interval, self.rate_window, self.evaluation_interval
         least, past = scrape * 4, self.compare_with
         mistakes = {
-            f"scrape_interval = {scrape} is too long: shorter than {_LOOK_BACK}, after which Prometheus treats a "
-            "series as gone": scrape >= _LOOK_BACK,
+            f"scrape_interval = {scrape} is too long: shorter than {LOOK_BACK}, after which Prometheus treats a "
+            "series as gone": scrape >= LOOK_BACK,
             f"window = {window} is too short: at least 4 scrapes, so {least} or longer": window < least,
             f"window = {window} is too long: shorter than {BURN_WINDOWS[0]}, the shortest burn rate's": (
                 window >= BURN_WINDOWS[0]

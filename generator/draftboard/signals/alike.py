@@ -9,6 +9,7 @@ from draftboard.expr.nodes import (
     If,
     InDialect,
     InWindow,
+    IsRead,
     Labels,
     Match,
     Number,
@@ -22,13 +23,14 @@ from draftboard.expr.nodes import (
     over_level,
     rate,
 )
+from draftboard.expr.scope import Level
 from draftboard.quantity import Quantity, Setting
-from draftboard.signals.baseline import METHOD, of_speculating
+from draftboard.signals.baseline import METHOD, of_baseline, of_speculating
 from draftboard.signals.capacity import answer_length, prompt_length, prompt_tokens
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.latency import end_to_end
 from draftboard.signals.signal import Code, Signal, Unit
-from draftboard.signals.traffic import first_tokens, generation_tokens
+from draftboard.signals.traffic import first_tokens, generation_tokens, step_seconds
 from draftboard.status import Status
 
 _BASELINE = Match(METHOD, "=", Setting("methods.baseline"))
@@ -51,6 +53,20 @@ def total_of_baseline(metric: Metric) -> Expr:
     return _of_baseline("sum", "rate", metric)
 
 
+_COUNTED = {
+    prompt_tokens: serving.PROMPT_TOKENS,
+    generation_tokens: serving.GENERATION_TOKENS,
+    first_tokens: latency.TIME_TO_FIRST_TOKEN.count,
+    step_seconds: latency.STEP_LATENCY.sum,
+}
+
+
+def recorded_of_baseline(counter: Signal) -> Expr:
+    """Per-second increase of a counter, by the records that rules make of it."""
+    recorded = Aggregate("sum", MODEL, of_baseline(counter.at(Level.MODEL)))
+    return If(IsRead(counter, Level.MODEL), recorded, total_of_baseline(_COUNTED[counter]))
+
+
 def _alike(function: str, metric: Metric, least: Quantity | float = _LEAST) -> Expr:
     """Where the mean over engines is as the baseline's; a mean of 0 says nothing."""
     of_engine = over_level("avg", Function(function, Raw(metric, Window.RATE)))
@@ -66,12 +82,15 @@ _enough = If(
 )
 serves_enough = total_of_baseline(_FINISHED) > _enough
 """Where the baseline's requests are more than a few."""
-_alike_load = _alike("avg_over_time", serving.REQUESTS_RUNNING) | (
-    # The rate of an engine that restarts or appears within the window is that of a part of it.
-    _alike("rate", _FINISHED) & _alike("count_over_time", _FINISHED, _PRESENT)
+_alike_load = OfOneMoment(
+    _alike("avg_over_time", serving.REQUESTS_RUNNING)
+    | (
+        # The rate of an engine that restarts or appears within the window is that of a part of it.
+        _alike("rate", _FINISHED) & _alike("count_over_time", _FINISHED, _PRESENT)
+    )
 )
 """Clients keep so many requests in flight or send so many a second; a faster server changes the other one."""
-_first_tokens = total_of_baseline(latency.TIME_TO_FIRST_TOKEN.count)
+_first_tokens, _of_records = total_of_baseline(latency.TIME_TO_FIRST_TOKEN.count), recorded_of_baseline(first_tokens)
 
 
 def _of_each_variant(of_baseline: Expr) -> Expr:
@@ -97,15 +116,16 @@ baseline_prompt_length = _baseline("prompt_length", prompt_length, serving.PROMP
 baseline_answer_length = _baseline("answer_length", answer_length, serving.GENERATION_TOKENS)
 
 
-def _far(own: Expr, baseline: Expr) -> Expr:
+def _far(own: Expr, of_baseline: Expr) -> Expr:
     """Lengths apart by more than the tolerance and chance.
 
     Lengths of requests scatter about as much as they are long: the logarithm of a ratio of means of n and m of them has
     a standard deviation of the root of 1/n + 1/m, of which two are chance.
     """
-    distance = Function("abs", Function("ln", (own > 0).ratio(baseline)))
+    ratio = (of_speculating(own) > 0).ratio(of_baseline, on(*MODEL, group="left"))
+    distance = Function("abs", Function("ln", ratio))
     one = expr(1)
-    variance = (one / InWindow(first_tokens)).combined("+", one / InWindow(_first_tokens), on(*MODEL, group="left"))
+    variance = (one / InWindow(first_tokens)).combined("+", one / InWindow(_of_records), on(*MODEL, group="left"))
     return Function("exp", distance - 2 * Function("sqrt", variance)) > 1 / _LEAST
 
 
@@ -115,18 +135,24 @@ _computed_of_baseline = (
     + total_of_baseline(serving.GENERATION_TOKENS)
     - total_of_baseline(serving.PREFIX_CACHE_HITS)
 ) / _first_tokens
-_cached = _far(_computed, _of_each_variant(_computed_of_baseline))
+_cached = OfOneMoment(_far(_computed, _computed_of_baseline))
 """Where one side's prefix cache saves so much that its steps wait less for prefills, at equal lengths."""
-_prompts, _answers = _far(prompt_length, baseline_prompt_length), _far(answer_length, baseline_answer_length)
+_prompts, _answers = (
+    _far(tokens / first_tokens, recorded_of_baseline(tokens) / _of_records)
+    for tokens in (prompt_tokens, generation_tokens)
+)
 OBJECTION = Decision(
     {
         "prompts": Choice(Code(1, "prompts are not alike", Status.ODD), first_of(_prompts, _cached)),
         "answers": Choice(Code(2, "answers are not alike", Status.ODD), _answers),
         "no sooner": Choice(
             Code(3, "answers come no sooner", Status.WARN),
-            of_speculating(end_to_end.mean).ratio(
-                total_of_baseline(latency.END_TO_END_LATENCY.sum) / total_of_baseline(latency.END_TO_END_LATENCY.count),
-                on(*MODEL, group="left"),
+            OfOneMoment(
+                of_speculating(end_to_end.mean).ratio(
+                    total_of_baseline(latency.END_TO_END_LATENCY.sum)
+                    / total_of_baseline(latency.END_TO_END_LATENCY.count),
+                    on(*MODEL, group="left"),
+                )
             )
             >= 1,
         ),
@@ -143,7 +169,7 @@ objection = Signal(
     action="Send both the same kind of requests, as a router at random does.",
     note="Only at like load. Where lengths are not alike, no speedup is measured.",
     unit=Unit.CODE,
-    expr=OfOneMoment(OBJECTION.expr & _alike_load),
+    expr=OBJECTION.expr & _alike_load,
     record="vllm_measured_speedup:objection_enum_rate{window}",
     codes=OBJECTION.codes,
     empty="no baseline of this model has a similar load",

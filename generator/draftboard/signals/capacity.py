@@ -159,6 +159,7 @@ prompt_tokens = rate_of(
     "Prompt tokens",
     "How many prompt tokens arrive?",
     "Use it as the load of prefills, which lengthen decode steps.",
+    levels=(Level.MODEL,),
 )
 prompt_length = Signal(
     name="prompt_length",

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from draftboard.expr.nodes import Binary, Expr, InWindow, Labels, Matching, OverTime, first_of
 from draftboard.expr.scope import Level
-from draftboard.quantity import EVALUATION, Quantity, Setting, ceil
+from draftboard.quantity import EVALUATION, RATE_WINDOW, Quantity, Setting, ceil
 from draftboard.signals.acceptance import acceptance, acceptance_length
 from draftboard.signals.depth import EACH_MODEL, each_k, tokens_per_step_at
 from draftboard.signals.drafting import adaptive, configured_k, k_differs, lowest_k
@@ -16,18 +16,25 @@ BEFORE = Setting("rules.compare_with")
 
 
 BASELINE = Setting("rules.baseline")
-ENOUGH = ceil(Setting("rules.baseline_needs") * BASELINE / EVALUATION)
-"""Evaluations of the baseline that must have samples."""
+_ENOUGH = Setting("rules.baseline_needs") * BASELINE / EVALUATION
 
 
-def past(function: str, signal: Signal) -> Expr:
-    """Of a signal over the baseline, the latest stretch left out so that a drop does not excuse itself."""
-    return OverTime(function, signal, BASELINE, BEFORE)
+def past(function: str, signal: Signal, pace: Quantity = RATE_WINDOW) -> Expr:
+    """Of a signal over the baseline, the latest stretch left out so that a drop does not excuse itself.
+
+    Windows of rates follow one another at that pace: each sample of a server is in one of them.
+    """
+    return OverTime(function, signal, BASELINE, BEFORE, pace=pace)
 
 
-def usual(signal: Signal, evaluations: Quantity = ENOUGH) -> Expr:
-    """The mean of a signal's past, where enough evaluations of it have samples to call it usual."""
-    return past("avg_over_time", signal) & (past("count_over_time", signal) >= evaluations)
+def is_usual(signal: Signal, evaluations: Quantity = _ENOUGH) -> Expr:
+    """Where windows of a signal's past that last as long as so many evaluations have samples."""
+    return past("count_over_time", signal) >= ceil(evaluations * EVALUATION / RATE_WINDOW)
+
+
+def usual(signal: Signal, evaluations: Quantity = _ENOUGH) -> Expr:
+    """The mean of a signal's past, where enough of it has samples to call it usual."""
+    return past("avg_over_time", signal) & is_usual(signal, evaluations)
 
 
 BESIDE = Matching((Labels("instance"), Labels("engine")), group="right")

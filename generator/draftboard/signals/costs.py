@@ -30,7 +30,7 @@ from draftboard.expr.nodes import (
     over_level,
     rate,
 )
-from draftboard.quantity import EVALUATION, Setting
+from draftboard.quantity import EVALUATION, RATE_WINDOW, Setting
 from draftboard.signals import capacity
 from draftboard.signals.acceptance import coverage, draft_length
 from draftboard.signals.baseline import METHOD, of_baseline, of_speculating
@@ -94,8 +94,8 @@ _MODEL_AT_LOAD = (Labels("scope"), Labels("model_name"), *LOAD)
 
 
 def remembered(step_time: Signal) -> Expr:
-    """Its mean over days, at each load that a variant had."""
-    return OverTime("avg_over_time", step_time, Setting("rules.baseline_steps"))
+    """Its mean over days, at each load that a variant had, by windows that follow one another."""
+    return OverTime("avg_over_time", step_time, Setting("rules.baseline_steps"), pace=RATE_WINDOW)
 
 
 def _latest(step_time: Signal) -> Expr:

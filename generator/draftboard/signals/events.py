@@ -37,7 +37,7 @@ WATCHDOG = "DraftboardWatchdog"  # Fires always, so that it needs no attention.
 OURS = "(SpecDecode|VLLM|Draftboard).+"
 
 
-_resets = Function("resets", Raw(serving.GENERATION_TOKENS, REMEMBERED))
+_resets = OverTime("resets", Raw(serving.GENERATION_TOKENS), REMEMBERED)
 # A process starts later each time. `changes` would count the first sample of a series in VictoriaMetrics.
 _starts = OverTime("resets", 0 - Raw(around.PROCESS_START_TIME), REMEMBERED)
 restarts = Signal(

@@ -18,7 +18,7 @@ from draftboard.signals.distribution import (
     together_of,
 )
 from draftboard.signals.signal import NO_BANDS, Band, Better, Code, Signal, Unit, good_under, within
-from draftboard.signals.traffic import BOTH_LEVELS, decoded, decoded_tokens, first_tokens, generation_tokens
+from draftboard.signals.traffic import BOTH_LEVELS, decode_steps, decoded_tokens, of_one_moment, step_seconds
 from draftboard.status import Status
 
 BELOW_RESOLUTION = Code(0, "below resolution", Status.QUIET)
@@ -45,11 +45,25 @@ class Latency(Distribution):
 
 
 def _latency(
-    metric: Histogram, *, name: str, what: str, short: str, action: str, by_token: Expr | None = None
+    metric: Histogram,
+    *,
+    name: str,
+    what: str,
+    short: str,
+    action: str,
+    by_token: Expr | None = None,
+    counters: tuple[Signal, Signal] | None = None,
+    is_recorded: bool = True,
 ) -> Latency:
-    """`by_token`: the mean, where tokens count and not samples."""
+    """All signals of a histogram.
+
+    `by_token`: the mean, where tokens count and not samples; `counters`: its sum and its count, where these are
+    recorded; `is_recorded`: whether its buckets are.
+    """
     record = record_of(metric)
     mean = mean_of(metric, name=name, what=what, short=short, action=action)
+    if counters:
+        mean = replace(mean, expr=counters[0] / counters[1])
     if by_token:
         mean = replace(
             mean,
@@ -67,7 +81,7 @@ def _latency(
         note=metric.meaning,
         unit=Unit.SAMPLES_PER_SECOND,
         expr=rate(metric.bucket),
-        record=f"{record}_bucket:rate{{window}}",
+        record=f"{record}_bucket:rate{{window}}" if is_recorded else None,
         by=("le",),
         empty=nothing_in(metric),
     )
@@ -86,7 +100,7 @@ def _latency(
         better=Better.LOWER,
         # Buckets are cumulative: the least is the first, the greatest holds all.
         expr=buckets.min("le") / buckets.max("le"),
-        record=f"{record}:unresolved_rate{{window}}",
+        record=f"{record}:unresolved_rate{{window}}" if is_recorded else None,
         empty=buckets.empty,
     )
 
@@ -145,14 +159,15 @@ first_token = _latency(
     short="TTFT",
     action="If it grows, look at queue and prefill time.",
 )
+BY_TOKEN = of_one_moment(step_seconds / decoded_tokens)
+"""Time of decode steps / tokens that they yield."""
 per_token = _latency(
     latency.TIME_PER_OUTPUT_TOKEN,
     name="per_token",
     what="Time per output token",
     short="TPOT",
     action="If it grows, look at step latency and acceptance.",
-    # Records of both tokens may be up to an evaluation older than a rate: all three are of one moment.
-    by_token=rate(latency.STEP_LATENCY.sum) / decoded(generation_tokens.expr, first_tokens.expr),
+    by_token=BY_TOKEN,
 )
 step = _latency(
     latency.STEP_LATENCY,
@@ -160,6 +175,8 @@ step = _latency(
     what="Step latency",
     short="ITL",
     action="If it grows, look at batches and prefills.",
+    counters=(step_seconds, decode_steps),
+    is_recorded=False,  # No page shows more of it than the mean.
 )
 end_to_end = _latency(
     latency.END_TO_END_LATENCY,

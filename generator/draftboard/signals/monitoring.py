@@ -8,6 +8,7 @@ from draftboard.durations import Duration
 from draftboard.expr.nodes import (
     LEVEL,
     Aggregate,
+    Carrying,
     Evaluator,
     Expr,
     Function,
@@ -15,6 +16,7 @@ from draftboard.expr.nodes import (
     InWindow,
     Labels,
     Now,
+    OverTime,
     Raw,
     Span,
     constant,
@@ -26,7 +28,7 @@ from draftboard.expr.nodes import (
     rate,
 )
 from draftboard.expr.scope import Level
-from draftboard.quantity import RATE_WINDOW, SILENCE, Setting
+from draftboard.quantity import LOOK_BACK, RATE_WINDOW, SILENCE, Setting
 from draftboard.signals import requests
 from draftboard.signals.presence import MANY, REMEMBERED, arriving
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_from, good_under
@@ -68,6 +70,7 @@ heartbeat = Signal(
     codes=(Code(1, "evaluated", Status.GOOD),),
     empty="no sample arrives, or no rules are evaluated",
 )
+_scraped_lately = OverTime("present_over_time", Raw(around.UP), REMEMBERED, pace=LOOK_BACK)
 samples_stopped = Signal(
     name="samples_stopped",
     title="Samples stopped",
@@ -78,7 +81,7 @@ samples_stopped = Signal(
     note="A target that is down still has samples: 0 of up.",
     unit=Unit.CODE,
     better=Better.LOWER,
-    expr=over_level("group", Function("present_over_time", Raw(around.UP, REMEMBERED))).combined("unless", arriving),
+    expr=over_level("group", first_of(Raw(around.UP), _scraped_lately)).combined("unless", arriving),
     levels=(Level.SCOPE,),
     codes=(Code(1, "stopped", Status.BAD),),
     empty="samples arrive",
@@ -219,16 +222,17 @@ _added = over_level("sum", _all_but_one / (Function("count_over_time", _scrapes)
 """A restart adds all series of a server anew, in one scrape: the largest does not count."""
 
 
-def _due_to(label: str, name: str) -> Expr:
-    churning = _added.combined("and", _distinct(label) > MANY, _SAME_PROGRAM)
-    return labelled(churning, "about", name)
+def _many(label: str, name: str) -> Expr:
+    return labelled(constant(1, _distinct(label) > MANY), "about", name)
 
 
-_named = (
-    _due_to("model_name", "models")
-    .combined("or", _due_to("engine", "engines"), _SAME_PROGRAM)
-    .combined("or", labelled(_added, "about", "other"), _SAME_PROGRAM)
+_of_target = labelled(constant(1, over_level("max", Raw(around.SERIES_ADDED))), "about", "other")
+_due_to = (
+    _many("model_name", "models")
+    .combined("or", _many("engine", "engines"), _SAME_PROGRAM)
+    .combined("or", _of_target, _SAME_PROGRAM)
 )
+_named = Carrying(_added, "about", _due_to, (Labels("target"),))
 new_series = Signal(
     name="new_series",
     title="New series per scrape",

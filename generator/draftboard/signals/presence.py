@@ -123,8 +123,10 @@ _never_seen = (
     .combined("unless", _ever_seen, _SAME_TARGET)
 )
 """Targets with a method label, or of a job of vLLM, that do not answer and never have."""
+_up = Raw(around.UP)
 _expected_up = first_of(
-    Function("max_over_time", Raw(around.UP, _STARTUP)).equals(1), _last(around.UP, REMEMBERED).ago(_STARTUP)
+    Function("max_over_time", Raw(around.UP, _STARTUP)).equals(1),
+    *(_up.ago(_STARTUP), OverTime("last_over_time", _up, REMEMBERED, _STARTUP)),
 )
 """Targets that once answered, and those that were scraped in vain before a new server's time to start."""
 
@@ -167,6 +169,7 @@ def _carrying_model(how: str, series: Expr, servers: Expr, *extra: str) -> Expr:
     return Carrying(Aggregate(how, (_TARGET_SERIES, *extra), series), _MODEL, servers, (_TARGET,))
 
 
+_now = Raw(SEEN_BY, matchers=_STAYS)
 stays = Signal(
     name="stays",
     title="Engines that shall stay",
@@ -174,7 +177,8 @@ stays = Signal(
     description="Requests that ran on each engine when it was last scraped, within rules.remember (by default 1h).",
     action="Label servers that may disappear scale_to_zero.",
     unit=Unit.REQUESTS,
-    expr=over_level("max", Function("last_over_time", Raw(SEEN_BY, REMEMBERED, _STAYS))),
+    # As it was at each evaluation: the engine that came and went in between served nobody.
+    expr=over_level("max", first_of(_now, OverTime("last_over_time", _now, REMEMBERED))),
     record="vllm_stays:max",
     levels=(Level.ENGINE,),
     empty="no vLLM target is scraped, or all may disappear",

@@ -1,16 +1,14 @@
 """How requests fare: how many run, wait and end, and how many fail or are rejected."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from draftboard.catalogue import around, latency, serving
-from draftboard.durations import Duration
 from draftboard.expr.nodes import (
     Expr,
     Function,
     InWindow,
     Match,
     OfOneMoment,
-    OverTime,
     Raw,
     Window,
     constant,
@@ -20,13 +18,14 @@ from draftboard.expr.nodes import (
     rate,
 )
 from draftboard.expr.scope import Level
-from draftboard.quantity import EVALUATION, Setting
+from draftboard.quantity import Setting
+from draftboard.signals.hours import HOUR, in_hour, in_hours
 from draftboard.signals.presence import of_known
 from draftboard.signals.signal import Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, SILENT, in_flight, rate_of, while_idle
 from draftboard.status import Status
 
-_HOUR, _HOURS, _LAST = Duration(3600), Duration(6 * 3600), Duration(3 * 3600)
+_HOURS, _LAST = HOUR * 6, HOUR * 3
 
 _LIMIT = Setting("thresholds.errors")
 _ENOUGH_ERRORS = Setting("traffic.errors_to_judge")
@@ -159,35 +158,45 @@ error_ratio = Signal(
 )
 
 
-def _within(span: Duration, signal: Signal) -> Expr:
-    """What a rate counted in a span, from its record: one value for each evaluation."""
-    return OverTime("sum_over_time", signal, span) * EVALUATION
+rate_in_hour = in_hour(request_rate, "Finished requests")
+errors_in_hour = in_hour(errors, "Finished requests whose finished_reason is error")
 
 
-def lately_or_in_hours(bad: Signal, every: Signal) -> Expr:
-    """A ratio of the window; of an hour or six where the shorter span holds too few to tell chance.
+@dataclass(frozen=True)
+class Failing:
+    """What fails of what is counted: rates per second, and what they counted in an hour."""
 
-    A bad one must be new: in the window, or in the last of six hours.
-    """
-    spans = (InWindow(bad), InWindow(every)), *((_within(span, bad), _within(span, every)) for span in (_HOUR, _HOURS))
-    (bad_now, now), (bad_in_hour, in_hour), (bad_in_hours, in_hours) = spans
-    of_hour = more_than_chance(bad_in_hour, in_hour) & ((bad > 0) & (now <= _FEW_FOR_CHANCE))
-    of_hours = more_than_chance(bad_in_hours, in_hours) & ((bad_in_hour > 0) & (in_hour < _ENOUGH_ERRORS))
-    return first_of(more_than_chance(bad_now, now), of_hour, of_hours)
+    bad: Signal
+    every: Signal
+    bad_in_hour: Signal
+    every_in_hour: Signal
+
+    @property
+    def lately_or_in_hours(self) -> Expr:
+        """The ratio of the window; of an hour or six where the shorter span holds too few to tell chance.
+
+        A bad one must be new: in the window, or in the last of six hours.
+        """
+        now, in_six = InWindow(self.every), in_hours(self.every_in_hour, _HOURS)
+        of_hour = more_than_chance(self.bad_in_hour, self.every_in_hour) & ((self.bad > 0) & (now <= _FEW_FOR_CHANCE))
+        of_hours = more_than_chance(in_hours(self.bad_in_hour, _HOURS), in_six) & (
+            (self.bad_in_hour > 0) & (self.every_in_hour < _ENOUGH_ERRORS)
+        )
+        return first_of(more_than_chance(InWindow(self.bad), now), of_hour, of_hours)
+
+    @property
+    def last_known(self) -> Expr:
+        """The ratio of the window; of an hour or three where the shorter span holds nothing, and the longer one few.
+
+        Where three requests an hour all fail, an hour without one is no recovery.
+        """
+        bad_before, every_before = (in_hours(one, _LAST) for one in (self.bad_in_hour, self.every_in_hour))
+        return first_of(
+            self.bad / self.every, self.bad_in_hour / (self.every_in_hour < _FEW), bad_before.per(every_before < _FEW)
+        )
 
 
-def last_known(bad: Signal, every: Signal) -> Expr:
-    """A ratio of the window; of an hour or three where the shorter span holds nothing, and the longer one few.
-
-    Where three requests an hour all fail, an hour without one is no recovery.
-    """
-
-    def summed(span: Duration) -> tuple[Expr, Expr]:
-        few = OverTime("sum_over_time", every, span) < _FEW / EVALUATION
-        return OverTime("sum_over_time", bad, span), few
-
-    (bad_in_hour, few_in_hour), (bad_before, few_before) = summed(_HOUR), summed(_LAST)
-    return first_of(bad / every, bad_in_hour / few_in_hour, bad_before.per(few_before))
+ERRORS = Failing(errors, request_rate, errors_in_hour, rate_in_hour)
 
 
 def failing(bad: Expr, every: Expr) -> Expr:

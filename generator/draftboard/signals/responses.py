@@ -3,8 +3,9 @@
 from draftboard.catalogue import around, serving
 from draftboard.expr.nodes import AtLeast, AtLevel, If, Ref, first_of, ignoring, over_level, rate, rate_of_each
 from draftboard.expr.scope import Level
+from draftboard.signals.hours import in_hour
 from draftboard.signals.presence import of_servers
-from draftboard.signals.requests import ERROR_BANDS
+from draftboard.signals.requests import ERROR_BANDS, Failing
 from draftboard.signals.signal import Better, Signal, Unit
 from draftboard.status import Status
 
@@ -86,6 +87,9 @@ http_responses = Signal(
     levels=(Level.SERVICE,),
     empty="no response yet",
 )
+http_faults_in_hour = in_hour(http_faults, "HTTP responses that are 5xx, less the requests that a limit rejected")
+http_responses_in_hour = in_hour(http_responses, "HTTP responses, of every status")
+FAULTS = Failing(http_faults, http_responses, http_faults_in_hour, http_responses_in_hour)
 http_failure_ratio = Signal(
     name="http_failure_ratio",
     title="Share of HTTP server errors",

@@ -19,7 +19,7 @@ from draftboard.expr.nodes import (
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, Setting
-from draftboard.signals import requests, responses
+from draftboard.signals import requests, responses, traffic
 from draftboard.signals.signal import Better, Code, Signal, Unit
 from draftboard.status import Status
 
@@ -49,8 +49,7 @@ _responses = over_level("sum", responses.http_requests.at(Level.TARGET))
 _failures = over_level("sum", responses.http_requests.where("status", "5xx").at(Level.TARGET))
 # A limit of the queue that rejects requests, with 503, does what it is for.
 _rejects = rate(serving.ADMISSION_REJECTIONS, by=()) > 0
-_steps = rate(latency.STEP_LATENCY.count)
-_step_seconds = rate(latency.STEP_LATENCY.sum)
+_steps, _step_seconds = _of_server(traffic.decode_steps), _of_server(traffic.step_seconds)
 _step_of_others = _others(_step_seconds, Level.MODEL, _OF_MODEL).per(_others(_steps, Level.MODEL, _OF_MODEL))
 
 
@@ -67,7 +66,7 @@ def _no_more_than_others(figure: Expr) -> Expr:
 _slow = (
     (_step_seconds.per(_steps) > _step_of_others * Setting("thresholds.slow_steps"))
     & (InWindow(_steps) >= Setting("traffic.steps_to_judge"))
-    & _no_more_than_others(rate(serving.GENERATION_TOKENS))
+    & _no_more_than_others(_of_server(traffic.generation_tokens))
     & _no_more_than_others(rate(serving.PROMPT_TOKENS))
 )
 _started = rate(latency.TIME_TO_FIRST_TOKEN.count)

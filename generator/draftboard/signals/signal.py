@@ -34,6 +34,7 @@ class Unit(Enum):
     TOKENS_PER_SECOND = ("short", "tokens/s")
     STEPS = ("short", "plain steps")
     STEPS_PER_SECOND = ("short", "steps/s")
+    SECONDS_PER_SECOND = ("short", "s/s")
     DRAFTS_PER_SECOND = ("short", "drafts/s")
     REQUESTS_PER_SECOND = ("reqps", "requests/s")
     DRAFTS = ("short", "drafts")

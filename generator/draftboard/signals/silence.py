@@ -23,9 +23,9 @@ from draftboard.expr.nodes import (
     over_level,
 )
 from draftboard.expr.scope import Level
-from draftboard.quantity import RATE_WINDOW, SILENCE, Setting
+from draftboard.quantity import EVALUATION, RATE_WINDOW, SILENCE, Setting
 from draftboard.signals import absence, presence, requests, responses, traffic
-from draftboard.signals.comparison import BASELINE, BEFORE, ENOUGH, past
+from draftboard.signals.comparison import BASELINE, BEFORE, is_usual, past
 from draftboard.signals.presence import of_known
 from draftboard.signals.signal import Better, Code, Signal, Unit
 from draftboard.status import Status
@@ -42,7 +42,8 @@ def _of_service(figure: Expr) -> Expr:
 
 
 _started = _of_service(traffic.first_tokens)
-_all_day = (past("min_over_time", traffic.first_tokens) > 0) & (past("count_over_time", traffic.first_tokens) >= ENOUGH)
+# Windows that follow one another may both hold requests beside a gap; of those that end at each evaluation one is it.
+_all_day = (past("min_over_time", traffic.first_tokens, EVALUATION) > 0) & is_usual(traffic.first_tokens)
 busy_all_day = Signal(
     name="busy_all_day",
     title="Models that are never idle",
@@ -70,7 +71,8 @@ def _answers(*status: Match) -> Expr:
     return InWindow(over_level("sum", of_known("sum", Function("rate", paths)).at(Level.TARGET)))
 
 
-_served_lately = over_level("group", (OverTime("max_over_time", traffic.first_tokens, BASELINE) > 0).at(Level.MODEL))
+_first_tokens_of_day = OverTime("max_over_time", traffic.first_tokens, BASELINE, pace=RATE_WINDOW)
+_served_lately = over_level("group", first_of(traffic.first_tokens > 0, _first_tokens_of_day > 0).at(Level.MODEL))
 _of_served = presence.seen.at(Level.ENGINE).combined("and", _served_lately, on(*_SERVICE))
 _had_users = over_level("group", presence.known.at(Level.TARGET).combined("and", _of_served, on(Labels("target"))))
 """Its servers served somebody lately, perhaps under another name."""

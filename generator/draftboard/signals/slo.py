@@ -10,30 +10,21 @@ from draftboard.durations import Duration
 from draftboard.expr.nodes import Evaluator, Expr, FirstOf, If, Over, OverTime, Span, constant
 from draftboard.quantity import EVALUATION, Setting
 from draftboard.settings.objectives import BURN_WINDOWS, FAST, SLOW, Pace
+from draftboard.signals.hours import HOUR, in_hour, in_hours
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
 from draftboard.signals.slo_events import bad_events, budget, events, slo_signal
 from draftboard.status import Status
 
 _WINDOW = Setting("slo.window")
-_HOUR, _DAY = Duration(3600), Duration(86_400)
+_DAY = Duration(86_400)
 _IDLE = "no request in the window"
 _SLACK = 0.01  # Sums of rates are not exact: as many bad events as the setting are enough.
 
 
-def _in_hour(counted: Signal, which: str) -> Signal:
-    return replace(
-        counted,
-        name=f"{counted.name}_in_hour",
-        title=f"{counted.title}, in an hour",
-        question=counted.question.replace("?", " in an hour?"),
-        description=f"Requests that {which}, within the last hour.",
-        unit=Unit.REQUESTS,
-        expr=OverTime("sum_over_time", counted, _HOUR) * EVALUATION,
-        record=(counted.record or "").replace("rate{window}", "increase1h"),
-    )
-
-
-IN_HOUR = {events: _in_hour(events, "an SLO covers"), bad_events: _in_hour(bad_events, "missed an SLO")}
+IN_HOUR = {
+    events: in_hour(events, "Requests that an SLO covers"),
+    bad_events: in_hour(bad_events, "Requests that missed an SLO"),
+}
 
 
 def _within(counted: Signal, span: Span) -> Expr:
@@ -43,13 +34,13 @@ def _within(counted: Signal, span: Span) -> Expr:
 
 
 def _recorded(counted: Signal, span: Span) -> Expr:
-    """Of days the sum of their whole hours, once there is one."""
-    in_hour = IN_HOUR[counted]
-    if span == _HOUR:
-        return in_hour
-    if isinstance(span, Duration) and span < _DAY:
+    """Of hours that end now the sum of each; of days of those that ended, once there is one."""
+    of_hour = IN_HOUR[counted]
+    if isinstance(span, Duration) and span < HOUR:
         return OverTime("sum_over_time", counted, span) * EVALUATION
-    return OverTime("sum_over_time", in_hour, span, pace=_HOUR) | in_hour
+    if isinstance(span, Duration) and span < _DAY:
+        return in_hours(of_hour, span)
+    return OverTime("sum_over_time", of_hour, span, pace=HOUR) | of_hour
 
 
 def _missed(span: Span) -> Expr:

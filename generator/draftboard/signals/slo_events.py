@@ -24,7 +24,7 @@ from draftboard.expr.nodes import (
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.settings.objectives import HISTOGRAMS, SLO_NAMES, SloName
-from draftboard.signals import absence, responses, states
+from draftboard.signals import absence, requests, responses, states
 from draftboard.signals.presence import REMEMBERED
 from draftboard.signals.signal import Better, Signal, Unit
 
@@ -47,13 +47,19 @@ def _events(name: SloName) -> Expr:
 def _bad_events(name: SloName) -> Expr:
     if name == "errors":
         return _with_unserved(_failed)
-    return _events(name) - over_level("sum", _in_time(name))
+    return _recorded_events(name) - over_level("sum", _in_time(name))
+
+
+def _recorded_events(name: SloName) -> Expr:
+    return If(Evaluator.RECORDS, events.where("slo", name).sum("slo"), _events(name))
 
 
 _ended = rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
+_some_ended = over_level("sum", requests.requests_finished.sum("finished_reason").at(Level.MODEL))
+_some_rejected = over_level("sum", requests.requests_rejected.sum("reason").at(Level.MODEL))
 _failed = first_of(
     _ended.where("finished_reason", "error"),
-    constant(0, rate_of_all(serving.REQUESTS_FINISHED)),  # Old releases count neither.
+    constant(0, _some_ended),  # Old releases count neither.
 )
 
 
@@ -84,7 +90,8 @@ def _unserved() -> Expr:
     usual = Before(Ref("slo_events"), REMEMBERED, "avg_over_time")
     nobody = first_of(states.servers_down.equals(1), absence.gone)
     # What was counted before the outage still counts within the window of a rate.
-    lost = (usual.where("slo", "errors").sum("slo") & nobody).combined("unless", _ended > 0)
+    counted = first_of(_some_ended > 0, _some_rejected > 0)
+    lost = (usual.where("slo", "errors").sum("slo") & nobody).combined("unless", counted)
     return If(Evaluator.RECORDS, merged("source", {"refused": refused, "lost": lost}).sum("source"), refused)
 
 
@@ -95,8 +102,7 @@ def _in_time(name: SloName) -> Expr:
 
 def _allowed(name: SloName) -> Expr:
     # Whose it is: the record costs a sample for each service.
-    known = If(Evaluator.RECORDS, events.where("slo", name).sum("slo"), _events(name))
-    return constant(Setting(f"slo.declared.{name}.allowed"), known)
+    return constant(Setting(f"slo.declared.{name}.allowed"), _recorded_events(name))
 
 
 unserved = slo_signal(

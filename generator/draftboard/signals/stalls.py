@@ -16,7 +16,7 @@ from draftboard.expr.nodes import (
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, Setting
 from draftboard.signals.presence import of_known
-from draftboard.signals.requests import ACCEPTED
+from draftboard.signals.requests import ACCEPTED, request_rate
 from draftboard.signals.signal import Better, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, ONE_ENGINE, by_replica, in_flight, over_window
 from draftboard.status import Status
@@ -36,7 +36,7 @@ unanswered = Signal(
     better=Better.LOWER,
     expr=first_of(*(count >= Setting("traffic.requests_unanswered") for count in _accepted))
     & _only_first_tokens
-    & rate(serving.REQUESTS_FINISHED, by=()).equals(0),
+    & over_level("sum", request_rate.at(Level.ENGINE)).equals(0),
     record="vllm_requests_unanswered:increase{window}",
     levels=(Level.TARGET,),
     bands=good_under(0, good="answered", beyond="unanswered", status=Status.BAD),

@@ -4,7 +4,7 @@ Steps are alike where as many requests share them, and where these are as long: 
 so do the prefills of long prompts.
 """
 
-from draftboard.catalogue import latency, probe, serving
+from draftboard.catalogue import probe
 from draftboard.expr.nodes import (
     LEVEL,
     AtLeast,
@@ -24,7 +24,7 @@ from draftboard.quantity import Setting
 from draftboard.signals import capacity
 from draftboard.signals.comparison import usual
 from draftboard.signals.signal import Better, Signal, Unit, good_under
-from draftboard.signals.traffic import BOTH_LEVELS, decode_steps, first_tokens, generation_tokens
+from draftboard.signals.traffic import BOTH_LEVELS, decode_steps, first_tokens, generation_tokens, step_seconds
 
 LOAD = ("batch", "context")
 """Labels of a load: requests in a batch, rounded up to a power of two, and their tokens, to a power of four."""
@@ -39,8 +39,7 @@ def _rounded_up(figure: Expr, base: int) -> Expr:
 _OF_LEVEL = on(LEVEL, group="right")
 _batches = CountValues("batch", _rounded_up(capacity.batch.expr, 2))
 CONTEXT = first_of(
-    OfOneMoment((rate(serving.PROMPT_TOKENS) + generation_tokens * 0.5) / first_tokens),
-    constant(1, capacity.batch.expr),
+    OfOneMoment((capacity.prompt_tokens + generation_tokens * 0.5) / first_tokens), constant(1, capacity.batch.expr)
 )
 """Prompt and half of the answer: what a decode step attends to in the mean. 1 where nobody counts them."""
 _loads = CountValues("context", _rounded_up(CONTEXT, 4).combined("*", _batches, _OF_LEVEL), by=("batch",))
@@ -57,7 +56,7 @@ step_time_by_batch = Signal(
     note="Shown with enough decode steps in the window.",
     unit=Unit.SECONDS,
     better=Better.LOWER,
-    expr=OfOneMoment(rate(latency.STEP_LATENCY.sum) / decode_steps & _enough_steps).combined("*", _loads, _OF_LEVEL),
+    expr=OfOneMoment(step_seconds / decode_steps & _enough_steps).combined("*", _loads, _OF_LEVEL),
     record="vllm_inter_token_latency_seconds:mean_by_batch_rate{window}",
     levels=BOTH_LEVELS,
     by=LOAD,

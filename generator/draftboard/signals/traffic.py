@@ -3,6 +3,7 @@
 from draftboard.catalogue import Metric, Presence, latency, serving, speculation
 from draftboard.expr.nodes import (
     Aggregate,
+    AtLevel,
     Carrying,
     Exposed,
     Expr,
@@ -13,6 +14,7 @@ from draftboard.expr.nodes import (
     LabelReplace,
     Labels,
     MetricOfDialect,
+    OfOneMoment,
     Raw,
     Window,
     first_of,
@@ -40,8 +42,9 @@ def rate_of(
     empty: str = "",
     short: str = "",
     kinds: tuple[tuple[str, Status], ...] = (),
+    levels: tuple[Level, ...] = BOTH_LEVELS,
 ) -> Signal:
-    """A counter as a rate: recorded by engine, summed by model."""
+    """A counter as a rate: recorded by engine, summed by model; or at the levels that are read."""
     record = metric.name.replace("vllm:", "vllm_").replace("spec_decode_num_", "spec_decode_").removesuffix("_total")
     return Signal(
         name=name,
@@ -53,7 +56,7 @@ def rate_of(
         unit=unit,
         expr=rate(metric),
         record=f"{record}:rate{{window}}",
-        levels=BOTH_LEVELS,
+        levels=levels,
         by=metric.own_labels,
         kinds=kinds,
         rollup="sum",
@@ -151,6 +154,16 @@ decode_steps = rate_of(
     unit=Unit.STEPS_PER_SECOND,
     empty="no vLLM series: server down, older than 0.10.2, or started with --disable-log-stats",
 )
+step_seconds = rate_of(
+    latency.STEP_LATENCY.sum,
+    "step_seconds",
+    "Time of decode steps",
+    "How long do the engine's steps take, over all requests?",
+    "Compare with decode steps: the ratio is the mean step latency.",
+    description="Per second: seconds of decode steps, each counted for every request in it.",
+    unit=Unit.SECONDS_PER_SECOND,
+    empty=decode_steps.empty,
+)
 first_tokens = rate_of(
     latency.TIME_TO_FIRST_TOKEN.count,
     "first_tokens",
@@ -159,7 +172,13 @@ first_tokens = rate_of(
     "Compare with finished requests: the difference, without running requests, was abandoned by clients.",
     description="Per second: requests that received their first token.",
     unit=Unit.REQUESTS_PER_SECOND,
+    levels=(Level.MODEL,),
 )
+
+
+def of_one_moment(counted: Expr) -> Expr:
+    """Of models from records that are made together; of engines from series, as not all counters are recorded."""
+    return If(AtLevel(Level.MODEL), counted, OfOneMoment(counted))
 
 
 def decoded(generated: Expr, first: Expr) -> Expr:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from draftboard.catalogue import latency, serving
+from draftboard.catalogue import latency
 from draftboard.expr.counts import Counts
 from draftboard.expr.nodes import (
     AsRecorded,
@@ -17,18 +17,19 @@ from draftboard.expr.nodes import (
     Ref,
     first_of,
     on,
+    rate,
 )
 from draftboard.expr.scope import Level
 from draftboard.expr.to_numbers import values_of
 from draftboard.intervals import Estimate
 from draftboard.quantity import RATE_WINDOW, Quantity, Setting
 from draftboard.settings import Settings
-from draftboard.signals.alike import MODEL, alike, serves_enough, total_of_baseline
+from draftboard.signals.alike import MODEL, alike, recorded_of_baseline, serves_enough, total_of_baseline
 from draftboard.signals.baseline import of_speculating
 from draftboard.signals.comparison import usual
-from draftboard.signals.latency import per_token, per_token_tail
+from draftboard.signals.latency import BY_TOKEN, per_token_tail
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under
-from draftboard.signals.traffic import decoded
+from draftboard.signals.traffic import decoded, first_tokens, generation_tokens, step_seconds
 from draftboard.status import Status
 
 _TIME = latency.TIME_PER_OUTPUT_TOKEN
@@ -39,12 +40,15 @@ FACTOR = 3.2
 correlate by 0.9, and in 98 where they are independent."""
 
 
-_baseline_time = first_of(
-    total_of_baseline(latency.STEP_LATENCY.sum)
-    / decoded(total_of_baseline(serving.GENERATION_TOKENS), total_of_baseline(latency.TIME_TO_FIRST_TOKEN.count)),
-    total_of_baseline(_TIME.sum) / total_of_baseline(_TIME.count),
+_by_token = recorded_of_baseline(step_seconds) / decoded(
+    recorded_of_baseline(generation_tokens), recorded_of_baseline(first_tokens)
 )
-"""By token, as the mean of a variant; by request where an engine times no steps."""
+_by_request = OfOneMoment(total_of_baseline(_TIME.sum) / total_of_baseline(_TIME.count))
+
+
+def _sooner(of_baseline: Expr, own: Expr) -> Expr:
+    """How many times as long the baseline's tokens take, where it serves enough."""
+    return (of_baseline & serves_enough).ratio(of_speculating(own), on(*MODEL, group="right"))
 
 
 _SPEEDUP_BANDS = (
@@ -67,7 +71,8 @@ measured_speedup = Signal(
     "the batch, or as many finished per second.",
     unit=Unit.TIMES,
     better=Better.HIGHER,
-    expr=OfOneMoment((_baseline_time & serves_enough).ratio(of_speculating(per_token.mean), on(*MODEL, group="right")))
+    # By token on both sides; by request where engines time no steps.
+    expr=first_of(_sooner(_by_token, BY_TOKEN), OfOneMoment(_sooner(_by_request, rate(_TIME.sum) / rate(_TIME.count))))
     & alike,
     record="vllm_measured_speedup:ratio_rate{window}",
     bands=_SPEEDUP_BANDS,

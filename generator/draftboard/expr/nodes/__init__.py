@@ -11,6 +11,7 @@ from draftboard.expr.nodes.conditions import (
     Exposed,
     If,
     InDialect,
+    IsRead,
     IsSet,
     Not,
     OfDeclared,

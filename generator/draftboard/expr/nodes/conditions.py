@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from draftboard.catalogue import Metric, Presence
-from draftboard.expr.nodes.expression import Expr, StandIn
+from draftboard.expr.nodes.expression import Expr, Recorded, StandIn
 from draftboard.expr.nodes.series import MetricOfDialect
 from draftboard.expr.scope import Level
 
@@ -49,13 +49,21 @@ class Exposed:
 
 
 @dataclass(frozen=True)
+class IsRead:
+    """Where the record of a signal is read, and not what it is made of."""
+
+    signal: Recorded
+    level: Level
+
+
+@dataclass(frozen=True)
 class Not:
     """Where a condition does not hold."""
 
     condition: "Condition"
 
 
-Condition = Evaluator | AtLevel | IsSet | InDialect | Exposed | Not
+Condition = Evaluator | AtLevel | IsSet | InDialect | Exposed | IsRead | Not
 
 
 @dataclass(frozen=True)
