@@ -171,7 +171,9 @@ def _causes(servers: Sequence[Server], settings: Settings, release: Release) -> 
         values = {"engine": dialect.engine, "reports": dialect.reports, "omits": dialect.omits}
         yield "partial-dialect", reporting, (), values
     elif reporting:
-        native = {server.where: parts for server in reporting if (parts := _converted(server, release))}
+        native = {
+            server.where: parts for server in reporting if (parts := _converted(server, settings.dialect, release))
+        }
         converted = [server for server in reporting if server.where in native]
         yield "native-histograms", converted, [*frozenset[str]().union(*native.values())], {}
         reporting = [replace(one, names=one.names | native.get(one.where, frozenset())) for one in reporting]
@@ -189,14 +191,14 @@ def _surely(presence: Presence, release: Release) -> list[Metric]:
     return [metric for metric in CATALOGUE if metric.presence is presence and not release.may_lack(metric)]
 
 
-def _converted(server: Server, release: Release) -> frozenset[str]:
+def _converted(server: Server, dialect: Dialect, release: Release) -> frozenset[str]:
     """What is missing of a server's histograms, where they are native ones, or are all that is missing.
 
     Without its feature for native histograms, Prometheus before 4 converts them and stores nothing.
     """
     if server.method is None:  # A page has none but its own.
         return frozenset()
-    histograms = [one for one in CATALOGUE if one.kind is Kind.HISTOGRAM and one.presence is Presence.ALWAYS]
+    histograms = [one for one in CATALOGUE if one.kind is Kind.HISTOGRAM and dialect.presence(one) is Presence.ALWAYS]
     absent = [one for one in histograms if one.name in server.names]
     if not absent:
         others = (one for one in _surely(Presence.ALWAYS, release) if one not in histograms)
