@@ -121,7 +121,7 @@ load_spread = Signal(
     title="Spread of the load beyond chance",
     short="requests/s apart",
     question="Is the load of the variants alike?",
-    description="Requests per second of each engine, the busiest variant over the least busy one, less what chance "
+    description="Requests per second and engine: the busiest variant over the least busy one, less what chance "
     "makes of so few requests; and how many wait.",
     action="The intervals hold, each at its baseline's load; where yellow, part of a small lead may be load.",
     unit=Unit.RATIO,

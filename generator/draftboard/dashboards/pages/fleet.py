@@ -40,8 +40,8 @@ PAGE = Page(
                 filled=(health.health,),
                 description=f"The current state of the {_MOST} worst engines; a figure links to the page that explains "
                 "it for this engine.",
-                action="Start at the top: the worst rows come first. To see another engine, select its model or "
-                "instance above.",
+                action="Start at the top: the worst rows come first. Select the model or instance "
+                "of another engine above to see it.",
                 level=Level.ENGINE,
                 most=_MOST,
                 height=18,
