@@ -22,6 +22,7 @@ ADDED_LABELS = frozenset(
         "about",
         "accepted",
         "age",
+        "ago",
         "alike",
         "basis",
         "before",
