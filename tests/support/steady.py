@@ -159,9 +159,10 @@ class Reading:
         return _ago(values, _minutes(self.settings.rules.compare_with))
 
     def past(self, values: Values) -> tuple[Values, Values, Values]:
-        """Number, mean and standard deviation of the baseline's values."""
+        """Number, mean and standard deviation of the baseline's values: of windows that follow one another."""
         rules = self.settings.rules
-        there, day = np.isfinite(values), _minutes(rules.baseline)
+        begins = np.arange(values.shape[-1]) % _minutes(rules.rate_window) == 0
+        there, day = np.isfinite(values) & begins, _minutes(rules.baseline)
         # Around a value in their middle, so that squares keep their digits.
         middle = np.nanmean(values) if there.any() else 0.0
         around = np.where(there, values - middle, 0.0)
@@ -204,7 +205,7 @@ def _acceptance_change(model: Reading) -> tuple[Values, Flags]:
 def _length_anomaly(model: Reading) -> tuple[Values, Flags]:
     rules, bounds = model.settings.rules, model.settings.thresholds
     number, mean, deviation = model.past(model.length)
-    least = np.ceil(rules.baseline_needs * _minutes(rules.baseline))
+    least = np.ceil(rules.baseline_needs * _minutes(rules.baseline) / _minutes(rules.rate_window))
     value = (model.length - mean) / np.maximum(deviation, bounds.deviation_floor * mean)
     return np.where(number >= least, value, np.nan), model.enough_drafts
 
@@ -239,7 +240,8 @@ def _step_time_change(engine: Reading) -> tuple[Values, Flags]:
     mean = _ratio(engine.rate(engine.counts.step_seconds), engine.rate(steps))
     mean = np.where(engine.in_window(steps) >= traffic.steps_to_judge, mean, np.nan)
     number, usual, _ = engine.past(mean)
-    return _ratio(mean, usual), (number >= traffic.evaluations_to_compare) & engine.enough_requests
+    least = np.ceil(traffic.evaluations_to_compare / _minutes(engine.settings.rules.rate_window))
+    return _ratio(mean, usual), (number >= least) & engine.enough_requests
 
 
 def _error_ratio(model: Reading) -> tuple[Values, Flags]:
