@@ -61,10 +61,7 @@ STATED = [
     ("concepts/break-even.md", f"a batch of over {_RANGES.largest_batch} requests there is no measurement"),
     ("concepts/break-even.md", f"that of the curve, of {curve._RESAMPLES} curves"),  # noqa: SLF001
     ("concepts/break-even.md", f"it ended within {100 * (1 - _NEAR):.0f} % of the best"),
-    (
-        "concepts/break-even.md",
-        f"requires {100 * _ENOUGH:.0f} % of each class and {100 * _HELD:.0f} % of the ranges",
-    ),
+    ("concepts/break-even.md", f"requires {100 * _ENOUGH:.0f} % of each class and {100 * _HELD:.0f} % of the ranges"),
     ("concepts/break-even.md", f"random servers (batches of {min(_BATCHES)} to {max(_BATCHES)}, bursty text"),
     ("concepts/break-even.md", f"In {re.findall('judge.walks.(.+)..$', _WORLDS, re.MULTILINE)[-1]} random servers"),
     ("concepts/limits.md", f"0.8.5 to {RELEASES[-1].removesuffix('.0')}. "),
