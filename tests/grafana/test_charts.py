@@ -18,18 +18,35 @@ MOST_LINES = 12
 HEADER = 40  # pixels of a panel's title, and of the room around its content
 
 
+def _misnamed(fields: list[Json]) -> Iterator[str]:
+    names = [field["display"] for field in fields if not field["hidden"]]
+    for name in set(names):
+        if not name.strip() or re.search(r"^Value( #|$)|[{}]|__name__", name):
+            yield f"the name {name!r}"
+        if names.count(name) > 1:
+            yield f"{names.count(name)} times {name!r}"
+
+
 def test_every_series_and_column_has_a_name_of_its_own(wide: list[View]) -> None:
     def problems() -> Iterator[str]:
         for view, panel in panels(wide):
-            if panel["type"] == "stat" and panel["options"]["textMode"] == "value":
-                continue  # It shows no name.
+            if panel["type"] == "stat" and panel["options"]["textMode"] in {"value", "name"}:
+                continue  # It shows no name, or nothing but a text.
             for frame in panel["frames"] if panel["type"] == "table" else [{"fields": lines(panel)}]:
-                names = [field["display"] for field in frame["fields"] if not field["hidden"]]
-                for name in set(names):
-                    if not name.strip() or re.search(r"^Value( #|$)|[{}]|__name__", name):
-                        yield f"{view.where(panel)}: the name {name!r}"
-                    if names.count(name) > 1:
-                        yield f"{view.where(panel)}: {names.count(name)} times {name!r}"
+                yield from (f"{view.where(panel)}: {what}" for what in _misnamed(frame["fields"]))
+
+    none_of(problems())
+
+
+def test_a_tile_of_text_shows_what_a_label_of_its_model_says(wide: list[View]) -> None:
+    """Such as since when or why; several models may share it."""
+
+    def problems() -> Iterator[str]:
+        for view, panel in panels(wide, "stat"):
+            if panel["options"]["textMode"] == "name":
+                for field in lines(panel):
+                    if not field["display"].strip() or field["display"] not in field["labels"].values():
+                        yield f"{view.where(panel)}: {field['display']!r} of {field['labels']}"
 
     none_of(problems())
 
@@ -117,7 +134,8 @@ for text, status in WORDS.values():
 def _sharing(mapped: list[Json]) -> Iterator[str]:
     for one, other in combinations(mapped, 2):
         alike = BADNESS.get(one["text"], set()) & BADNESS.get(other["text"], set())
-        if one["colour"] and other["colour"] and one["text"] != other["text"] and not alike:
+        coloured = one.get("colour") and other.get("colour")
+        if coloured and one["text"] != other["text"] and not alike:
             found = colour(one["colour"])
             if found == colour(other["colour"]) and not is_grey(found):
                 yield f"{one['text']!r} and {other['text']!r} are both {one['colour']}"

@@ -1,12 +1,13 @@
 """What is read in tables: labels, heads, colours, order and links."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from conftest import ROOT
+from draftboard.build import render
+from draftboard.build.files import RUNBOOKS
 from draftboard.settings import Settings
 from draftboard.signals.health import HEALTH, WELL
 from grafana.reading import colour, fields, none_of, panels
@@ -104,11 +105,13 @@ def test_the_overview_says_of_each_model_what_is_wrong_and_what_to_do_the_worst_
         ]
 
 
-def _problems_of(href: str, row: Mapping[str, str], pages: Mapping[str, Json]) -> Iterator[str]:
-    """Whether a link leads to a dashboard of ours, and chooses there what its row is of."""
+def _problems_of(
+    href: str, row: Mapping[str, str], pages: Mapping[str, Json], runbooks: Collection[str]
+) -> Iterator[str]:
+    """Whether a link leads to a runbook or a dashboard of ours, and chooses there what its row is of."""
     url = urlsplit(href)
     if "/runbooks/" in url.path:
-        if not (ROOT / "alerts/runbooks" / url.path.rpartition("/")[2]).is_file():
+        if url.path.rpartition("/")[2] not in runbooks:
             yield f"no such runbook: {href}"
         return
     uid = url.path.split("/")[2] if url.path.startswith("/d/") else ""
@@ -127,6 +130,8 @@ def _problems_of(href: str, row: Mapping[str, str], pages: Mapping[str, Json]) -
 
 def test_a_rows_link_leads_to_its_model(wide: list[View], pages: Mapping[str, str], settings: Settings) -> None:
     dashboards = {json.loads(text).get("uid"): json.loads(text) for text in pages.values()}
+    # Those that these settings build: the alerts of SLOs have a runbook where there are objectives.
+    runbooks = {path.rpartition("/")[2] for path in render(settings) if path.startswith(f"{RUNBOOKS}/")}
 
     def problems() -> Iterator[str]:
         for view, panel in panels(wide, "table"):
@@ -140,7 +145,7 @@ def test_a_rows_link_leads_to_its_model(wide: list[View], pages: Mapping[str, st
                     for number, hrefs in enumerate(field["links"]):
                         row = {name: values[number] for name, values in labels.items()}
                         for href in hrefs:
-                            for problem in _problems_of(href, row, dashboards):
+                            for problem in _problems_of(href, row, dashboards, runbooks):
                                 yield f"{view.where(panel)} {field['display']!r}: {problem}"
 
     none_of(problems())
