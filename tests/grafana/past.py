@@ -22,7 +22,7 @@ from draftboard.settings import Settings
 
 HERE = ROOT / "tests/grafana"
 BUILD = ROOT / "build/grafana"
-SIMULATOR = ROOT / "generator/draftboard/lab/simulator"
+LAB = ROOT / "generator/draftboard/lab"
 END = 1_756_800_420
 """Off the full hour, whose label would be cut off at the edge of a graph."""
 
@@ -64,7 +64,7 @@ def serving(folder: Path, settings: Settings, story: Story = EVERYTHING) -> Iter
 
 def _digest(settings: Settings, story: Story) -> str:
     built = render(settings)
-    sources = [Path(__file__), story.scenario, *sorted(SIMULATOR.glob("*.py"))]
+    sources = [Path(__file__), story.scenario, *sorted(LAB.glob("simulator/*.py")), *sorted(LAB.glob("replay/*.py"))]
     parts = [built[RECORDING], built[ALERTING], *(path.read_text() for path in sources)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 

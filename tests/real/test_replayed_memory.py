@@ -5,17 +5,20 @@ import lzma
 import subprocess
 from pathlib import Path
 
+import httpx
 import pytest
 
-from conftest import replayed
+from conftest import program, replayed
 from draftboard.lab.replay.order import Step, in_order
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets
 from draftboard.lab.simulator.scenario import Scenario
+from draftboard.prometheus import Client, Server
 from draftboard.rules import RecordingRule, alerting_groups, recording_groups
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from draftboard.signals.advice import advice
+from draftboard.signals.traffic import generation_tokens
 from support import catalogue, rulefiles
 from support.counters import read
 
@@ -97,3 +100,25 @@ def test_rules_that_read_their_own_past_replay_as_promtool_evaluates_them(
 
     assert {name for at in times for name in {series.labels["__name__"] for series in found[at]}} >= {advised, "ALERTS"}
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_kept_replay_knows_the_labels_of_what_rules_made(settings: Settings, tmp_path: Path) -> None:
+    """The variables of dashboards ask for them."""
+    recording, kept = tmp_path / "past.om", tmp_path / "kept"
+    kept.mkdir()
+    scenario = Scenario.model_validate(TOLD | {"duration": "10m", "event": []})
+    backfill(targets(scenario, 1), range(0, 601, PACE), recording)
+    record = generation_tokens.record_name(Level.MODEL, settings)
+    with replayed(recording, settings, keep_in=kept) as replay:
+        made = replay.client.query_range(str(record), 0, 600, PACE)
+
+    with (
+        Server(program("prometheus"), kept, settings.rules.evaluation_interval).running() as url,
+        Client(url) as client,
+    ):
+        asked = {"match[]": str(record), "start": "0", "end": "600"}
+        answer = httpx.get(f"{url}/api/v1/label/model_name/values", params=asked).json()
+        again = client.query_range(str(record), 0, 600, PACE)
+
+    assert answer["data"] == ["broken", "gone"]
+    assert [(one.labels, one.samples) for one in again] == [(one.labels, one.samples) for one in made]

@@ -88,6 +88,8 @@ def replaying(
             _evaluate(replay, step)
         _check_read(replay)
         yield replay
+    if keep_in:
+        Promtool(promtool).settle(server.storage)
 
 
 def leave_running(folder: Path, settings: Settings, prometheus: Path) -> tuple[int, str]:
