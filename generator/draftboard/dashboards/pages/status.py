@@ -19,7 +19,7 @@ PAGE = Page(
             *wall(
                 *(health.health, health.health_age, next_steps.next_step, causes.health_cause),
                 *(latency.per_token.mean, capacity.kv_cache_usage, requests.requests_waiting),
-                widths=(7, 2, 4, 5, 2, 2, 2),
+                widths=(7, 2, 4, 3, 3, 2, 3),
                 height=20,
             ),
             not_on_the_wall(width=24),

@@ -115,9 +115,13 @@ def wall_column(context: Context, signal: Signal, named: Signal, *, size: tuple[
     colours = fields.IN_STATES if is_named else fields.PLAIN if signal is next_step else fields.ON_TILES
     look = fields.by_threshold(signal, settings, colours)
     mappings = [*look["mappings"], *fields.no_sample("transparent", str(_ABSENT))]
-    text: dict[str, Any] = {} if is_named else {"textMode": "value", "justifyMode": "center"}
+    # At 1366 pixels the longest name takes one line, and its state another.
+    text: dict[str, Any] = {"text": {"titleSize": 16, "valueSize": 18}}
+    if not is_named:
+        text = {"textMode": "value", "justifyMode": "center"}
     if words:  # Its value says nothing: a label does.
-        text = {"textMode": "name", "text": {"titleSize": 14}}
+        # Grafana fits the few letters of an age; sentences it would write so small that nobody could read them.
+        text = {"textMode": "name", "text": {} if signal is health_age else {"valueSize": 14}}
     page, says = leads.of_signal(signal, context.page, context.uids)
     return queried.panel(
         "stat",
