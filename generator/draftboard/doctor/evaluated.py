@@ -53,10 +53,7 @@ def _of_early_records(rules: Sequence[LoadedRule], store: Client, settings: Sett
 
 
 def _values(store: Client, expr: str, at: float) -> Mapping[frozenset[tuple[str, str]], float]:
-    return {
-        frozenset((name, value) for name, value in row.labels.items() if name != "__name__"): row.samples[-1][1]
-        for row in store.query(expr, at)
-    }
+    return {frozenset(row.unnamed.items()): row.samples[-1][1] for row in store.query(expr, at)}
 
 
 def _equal(one: float | None, other: float | None) -> bool:

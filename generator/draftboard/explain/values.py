@@ -62,7 +62,7 @@ class FromPrometheus:
         """The values of an expression at a level, by labels."""
         answer = self.client.query(to_promql(expression, Scope(self.settings, level, self.edition)), self.at)
         return {
-            frozenset((name, text) for name, text in series.labels.items() if name != "__name__"): value
+            frozenset(series.unnamed.items()): value
             for series in answer
             if math.isfinite(value := series.samples[0][1])
         }

@@ -56,7 +56,7 @@ class Past:
         for done, (name, expression) in enumerate(expressions.items()):
             progress("querying Prometheus", done, len(expressions))
             for series in client.query_range(promql_of(expression, scope), self.first, self.last, self.step):
-                labels = frozenset((label, text) for label, text in series.labels.items() if label != "__name__")
+                labels = frozenset(series.unnamed.items())
                 yield from (Remembered(name, labels, at, value) for at, value in series.samples if 0 <= value < _MOST)
 
 

@@ -246,7 +246,7 @@ class Queries:
     def _known(self, answer: Iterable[Series]) -> Iterator[tuple[dict[str, str], Series]]:
         """Of the model that is asked for: a selector cannot leave out series that do not carry the model's label."""
         for series in answer:
-            labels = {name: text for name, text in series.labels.items() if name != "__name__"}
+            labels = series.unnamed
             if self.model and labels.get(self.settings.labels.model_name) != self.model:
                 continue
             meant = self._meant(labels)

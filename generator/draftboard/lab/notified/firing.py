@@ -126,8 +126,7 @@ def _copy(replay: Replay, target: Path, progress: Progress) -> None:
             progress("copying samples", done, len(names))
             by_series: dict[str, list[tuple[float, float]]] = defaultdict(list)
             for series in replay.client.query_range(name, replay.start, replay.end, step):
-                labels = {label: value for label, value in series.labels.items() if label != "__name__"}
-                by_series[openmetrics.series(name, labels)] += series.samples
+                by_series[openmetrics.series(name, series.unnamed)] += series.samples
             for named, samples in by_series.items():
                 written += sum(text.write(f"{named} {value!r} {at:.0f}\n") for at, value in samples)
                 if written > openmetrics.MOST_BYTES:
