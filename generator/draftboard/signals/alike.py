@@ -25,7 +25,7 @@ from draftboard.expr.nodes import (
 )
 from draftboard.expr.scope import Level
 from draftboard.quantity import Quantity, Setting
-from draftboard.signals.baseline import METHOD, of_baseline, of_speculating
+from draftboard.signals.baseline import METHOD, MODEL, of_baseline, of_speculating
 from draftboard.signals.capacity import answer_length, prompt_length, prompt_tokens
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.latency import end_to_end
@@ -34,9 +34,9 @@ from draftboard.signals.traffic import first_tokens, generation_tokens, step_sec
 from draftboard.status import Status
 
 _BASELINE = Match(METHOD, "=", Setting("methods.baseline"))
-MODEL = (Labels("scope"), Labels("model_name"))
-"""A variant and its baseline have these labels in common."""
 _LEAST = 1 - Setting("thresholds.load")
+CHANCE = 2
+"""Standard deviations of the logarithm of a ratio that are chance."""
 _PRESENT = 0.9
 """Samples of one side in a window, as a share of the other's."""
 _FINISHED = latency.TIME_PER_OUTPUT_TOKEN.count
@@ -120,13 +120,13 @@ def _far(own: Expr, of_baseline: Expr) -> Expr:
     """Lengths apart by more than the tolerance and chance.
 
     Lengths of requests scatter about as much as they are long: the logarithm of a ratio of means of n and m of them has
-    a standard deviation of the root of 1/n + 1/m, of which two are chance.
+    a standard deviation of the root of 1/n + 1/m.
     """
     ratio = (of_speculating(own) > 0).ratio(of_baseline, on(*MODEL, group="left"))
     distance = Function("abs", Function("ln", ratio))
     one = expr(1)
     variance = (one / InWindow(first_tokens)).combined("+", one / InWindow(_of_records), on(*MODEL, group="left"))
-    return Function("exp", distance - 2 * Function("sqrt", variance)) > 1 / _LEAST
+    return Function("exp", distance - CHANCE * Function("sqrt", variance)) > 1 / _LEAST
 
 
 _computed = (prompt_tokens + generation_tokens - rate(serving.PREFIX_CACHE_HITS)) / first_tokens

@@ -6,6 +6,8 @@ from draftboard.quantity import Setting
 METHOD = Labels("spec_method")
 """The label that names the drafting method."""
 _BASELINE = Setting("methods.baseline")
+MODEL = (Labels("scope"), Labels("model_name"))
+"""A variant and its baseline have these labels in common."""
 
 
 def of_baseline(figure: Expr) -> Expr:

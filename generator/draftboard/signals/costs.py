@@ -17,7 +17,6 @@ from draftboard.expr.nodes import (
     If,
     Interpolated,
     IsSet,
-    Labels,
     Match,
     Not,
     OverTime,
@@ -33,7 +32,7 @@ from draftboard.expr.nodes import (
 from draftboard.quantity import EVALUATION, RATE_WINDOW, Setting
 from draftboard.signals import capacity
 from draftboard.signals.acceptance import coverage, draft_length
-from draftboard.signals.baseline import METHOD, of_baseline, of_speculating
+from draftboard.signals.baseline import METHOD, MODEL, of_baseline, of_speculating
 from draftboard.signals.signal import Better, Code, Signal, Unit
 from draftboard.signals.steps import LOAD, STEP_TIMES_BY_BATCH
 from draftboard.signals.traffic import decode_steps, drafts, first_tokens
@@ -69,7 +68,6 @@ decode_batch = Signal(
     empty="idle",
     decimals=1,
 )
-_MODEL = (Labels("scope"), Labels("model_name"))
 batch_to_baseline = Signal(
     name="batch_to_baseline",
     title="Batch of a decode step vs. the baseline",
@@ -79,7 +77,7 @@ batch_to_baseline = Signal(
     action="Where it is far from 1 at equal requests, spread them as evenly over the engines of both.",
     unit=Unit.TIMES,
     expr=of_speculating(decode_batch).ratio(
-        Aggregate("avg", _MODEL, of_baseline(decode_batch)), on(*_MODEL, group="left")
+        Aggregate("avg", MODEL, of_baseline(decode_batch)), on(*MODEL, group="left")
     ),
     empty="no baseline of this model, or idle",
     decimals=2,
@@ -90,7 +88,7 @@ plain_share = AtLeast(1 - coverage, 0)
 
 KEEPS_A_PAST = Not(Evaluator.RAW_PANEL)
 """Whether a baseline's past is known: records keep it, and panels of raw series would take days to compute it."""
-_MODEL_AT_LOAD = (Labels("scope"), Labels("model_name"), *LOAD)
+_MODEL_AT_LOAD = (*MODEL, *LOAD)
 
 
 def remembered(step_time: Signal) -> Expr:

@@ -24,8 +24,8 @@ from draftboard.expr.to_numbers import values_of
 from draftboard.intervals import Estimate
 from draftboard.quantity import RATE_WINDOW, Quantity, Setting
 from draftboard.settings import Settings
-from draftboard.signals.alike import MODEL, alike, recorded_of_baseline, serves_enough, total_of_baseline
-from draftboard.signals.baseline import of_speculating
+from draftboard.signals.alike import alike, recorded_of_baseline, serves_enough, total_of_baseline
+from draftboard.signals.baseline import MODEL, of_speculating
 from draftboard.signals.comparison import usual
 from draftboard.signals.latency import BY_TOKEN, per_token_tail
 from draftboard.signals.signal import Band, Better, Signal, Unit, good_under

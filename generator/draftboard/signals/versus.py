@@ -20,6 +20,7 @@ from draftboard.expr.nodes import (
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.signals import capacity, costs, economics, health, requests, states, steps, traffic, users
+from draftboard.signals.alike import CHANCE
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.signal import NO_BANDS, Better, Code, Signal, Unit, good_from, good_under
 from draftboard.signals.states import STATES
@@ -111,10 +112,8 @@ _recorded = states.engines_by_state.where(
 ).sum("state")
 _answering = If(Evaluator.RECORDS, _recorded, capacity.engines)
 _rate = (requests.request_rate / _answering).at(Level.MODEL)
-_CHANCE = 2
-"""Standard deviations of the logarithm of a ratio of two counts that are chance."""
 _few = InWindow(requests.request_rate.at(Level.MODEL))
-_by_chance = Function("exp", _CHANCE * Function("sqrt", expr(2).per(Aggregate("min", (), _few))))
+_by_chance = Function("exp", CHANCE * Function("sqrt", expr(2).per(Aggregate("min", (), _few))))
 _spread = AtLeast(Aggregate("max", (), _rate) / Aggregate("min", (), _rate) / _by_chance, 1) - 1
 load_spread = Signal(
     name="load_spread",
