@@ -6,6 +6,7 @@ and the first one that misses.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from draftboard.calibrate.result import Reach, Saving
 from draftboard.calibrate.windows import BASELINE, Window
@@ -34,24 +35,15 @@ def savings(windows: Sequence[Window], settings: Settings) -> tuple[Saving, ...]
 
 def _reach(windows: Sequence[Window], objectives: _Objectives) -> Reach:
     """The loads of one variant up to which the objectives hold."""
-    held: int | None = None
-    for load in sorted({one.load for one in windows}):
-        own = [one for one in windows if one.load == load]
-        holds = _holds(own, objectives)
-        if holds is False:
-            most = max(_tokens_per_second(one) for one in windows if one.load <= load)
-            return Reach(held, load, _least(windows, held), most)
-        if holds and held == _before(windows, load):
-            held = load
-    return Reach(held, None, _least(windows, held), None)
-
-
-def _before(windows: Sequence[Window], load: int) -> int | None:
-    return max((one.load for one in windows if one.load < load), default=None)
-
-
-def _least(windows: Sequence[Window], load: int | None) -> float | None:
-    return min((_tokens_per_second(one) for one in windows if one.load == load), default=None)
+    holds = {
+        load: _holds([one for one in windows if one.load == load], objectives)
+        for load in sorted({one.load for one in windows})
+    }
+    held = max(takewhile(holds.__getitem__, holds), default=None)
+    missed = next((load for load, holding in holds.items() if holding is False), None)
+    at_held = [_tokens_per_second(one) for one in windows if one.load == held]
+    up_to_missed = [_tokens_per_second(one) for one in windows if missed is not None and one.load <= missed]
+    return Reach(held, missed, min(at_held, default=None), max(up_to_missed, default=None))
 
 
 def _tokens_per_second(window: Window) -> float:

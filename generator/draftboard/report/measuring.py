@@ -79,16 +79,16 @@ def measuring(
     batches = _batches(variant, baseline)
     # The rates of a server that did not count all the time are those of a part of it; without a time there are none.
     cut = any(one.since in _IN_PART for one in (*variant, *baseline))
-    is_rated = bool(seconds) and not cut
-    if not is_rated and not batches:
+    rated = None if cut else seconds
+    if not rated and not batches:
         return Measuring(why=_CUT if cut else _UNKNOWN)
-    if not is_rated and not _alike(batches, settings):
+    if not rated and not _alike(batches, settings):
         # As many requests finished at any load.
         if why := _CUT if cut else _unlike_arrivals(variant, baseline, batches, settings):
             return Measuring(why=why)
         batches = [batches[1]] * 2  # The variant's is what its steps make of as many arrivals.
-    if seconds and is_rated:
-        batches = [_sum(side, latency.END_TO_END_LATENCY.sum) / seconds / len(side) for side in (variant, baseline)]
+    if rated:
+        batches = [_sum(side, latency.END_TO_END_LATENCY.sum) / rated / len(side) for side in (variant, baseline)]
     sides = [_with_batch(side, batch) for side, batch in zip((variant, baseline), batches, strict=True)]
     counts = counts_of([*sides[0], *sides[1]], settings, _ANY)
     found = {signal: next(iter(values_of(signal, counts).values()), None) for signal in BESIDE}
