@@ -1,6 +1,8 @@
 """Rule files for each ruler: the same rules, within what it takes."""
 
+import json
 import re
+from collections.abc import Mapping
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from draftboard.rulers import IN_ORDER, RULERS, Ruler
 from draftboard.rules import LINKS, LONGEST_QUERY, ROOM, AlertingRule, RecordingRule, alerting_groups, recording_groups
 from draftboard.settings import Settings, load
 from support.command_line import run
+from support.moments import mixed
 from support.rulefiles import loaded, present_in, records_in
 
 PATHS = (RECORDING, ALERTING)
@@ -104,14 +107,20 @@ def read_by_vmalert(settings: Settings) -> dict[str, frozenset[str]]:
     return {rule.record: present_in(rule.expr) - GOING_ON for rule in rules if isinstance(rule, RecordingRule)}
 
 
+def evaluations_late(read: Mapping[str, frozenset[str]]) -> dict[str, int]:
+    """How many evaluations after the series that a record is of vmalert writes it."""
+    row: dict[str, int] = {}
+    for record in TopologicalSorter(read).static_order():
+        row[record] = max((row[below] for below in read.get(record, ())), default=-1) + 1
+    return row
+
+
 @pytest.mark.parametrize("scope", [["cluster", "namespace"], ["region", "cluster", "namespace", "team"]])
 def test_vmalert_reads_no_more_than_three_records_in_a_row(scope: list[str]) -> None:
     """It sees each one evaluation late (docs/operate/existing.md)."""
     labels = Settings.model_validate({"labels": {"scope": scope}}).labels
     read = read_by_vmalert(load(OBJECTIVES).model_copy(update={"labels": labels}))
-    row: dict[str, int] = {}
-    for record in TopologicalSorter(read).static_order():
-        row[record] = max((row[below] for below in read.get(record, ())), default=-1) + 1
+    row = evaluations_late(read)
     assert max(row[record] for record in read.keys() - BESIDE_HEALTH.keys()) == LINKS
     assert {record: row[record] - LINKS for record in BESIDE_HEALTH} == BESIDE_HEALTH
 
@@ -128,6 +137,21 @@ def test_what_reads_raw_series_in_vmalert_reads_all_of_one_moment() -> None:
     assert [
         record for record, names in read.items() if names & read.keys() and names - read.keys() - {around.ALERTS.name}
     ] == []
+
+
+def test_requests_of_a_service_that_vmalert_subtracts_or_divides_are_of_one_evaluation() -> None:
+    """Of all requests an evaluation ago and those in time now, a rise of traffic would make negative bad ones."""
+    settings = load(OBJECTIVES)
+    late = evaluations_late(read_by_vmalert(settings))
+    by_delay: dict[int, list[dict[str, str]]] = {}
+    for rule in (rule for group in recording_groups(settings, "vmalert") for rule in group.rules):
+        if isinstance(rule, RecordingRule):
+            by_delay.setdefault(late[rule.record], []).append({"record": rule.record, "expr": rule.expr})
+    as_late = [{"name": f"{delay}", "rules": by_delay[delay]} for delay in sorted(by_delay)]
+    found = mixed({"late.rules.yaml": json.dumps({"groups": as_late})})
+    # Ratios of models and engines, such as costs, change slowly: one of an evaluation ago serves.
+    assert {rule for rule in found if rule.startswith("service:")} == set()
+    assert found
 
 
 @pytest.mark.parametrize("ruler", RULERS)

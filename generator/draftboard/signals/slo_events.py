@@ -51,7 +51,7 @@ def _bad_events(name: SloName) -> Expr:
 
 
 def _recorded_events(name: SloName) -> Expr:
-    return If(Evaluator.RECORDS, events.where("slo", name).sum("slo"), _events(name))
+    return If(Evaluator.RECORDS_AT_ONCE, events.where("slo", name).sum("slo"), _events(name))
 
 
 _ended = rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
