@@ -1,6 +1,7 @@
 """A report of two saved pages, and one of Prometheus, against the records over the same time of the recorded run."""
 
 import lzma
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -125,7 +126,7 @@ def compared(replay: Replay, model: ModelReport, method: str, at: float, toleran
     return count
 
 
-def judged_alike(replay: Replay, model: ModelReport, method: str, at: float) -> bool:
+def judged_alike(replay: Replay, model: ModelReport, method: str, at: float, *, of_pages: bool) -> bool:
     """Compare state, verdict and advice; returns whether there was a verdict."""
     (code,) = recorded(replay, state, method, at).values()
     assert model.state == next(each.says for each in state.codes if each.value == code)
@@ -133,20 +134,19 @@ def judged_alike(replay: Replay, model: ModelReport, method: str, at: float) -> 
     if not told or model.verdict.says is None:
         return False
     (says,) = (code.says for code in verdict.codes if code.value == told[""])
-    # Records go on from their own past: a fall that is as old as "before" is one that a report no longer sees.
-    change = model.acceptance_change
-    unknown = {ADVICE["workload"]} if change is None or change >= replay.settings.thresholds.drop else set()
-    if model.measured_speedup is None and (not model.speculation or model.speculation.step_cost is None):
-        # Pages know of no baseline: they say what is expected.
+    advised = next(each for each in advice.codes if each.value == recorded(replay, advice, method, at)[""])
+    if of_pages:
+        # Pages know neither a past nor a baseline: they say what is expected.
         expected = recorded(replay, expected_speedup, method, at)[""]
         band = expected_speedup.step_of(expected, replay.settings)
         says = f"{UNCLEAR.says if band.at == UNCLEAR.at else band.says} (assumed)"
-        unknown |= {ADVICE["slower"]}
+        unknown = {ADVICE["workload"], ADVICE["slower"]}
         if model.verdict.advice == ADVICE["measure"].says:
             unknown |= {ADVICE["keep"], ADVICE["another"]}
+        assert model.verdict.advice == advised.says or advised in unknown
+    else:
+        assert model.verdict.advice == advised.says
     assert model.verdict.says == says
-    advised = next(each for each in advice.codes if each.value == recorded(replay, advice, method, at)[""])
-    assert model.verdict.advice == advised.says or advised in unknown
     return True
 
 
@@ -172,7 +172,7 @@ def test_a_saved_pair_says_what_the_records_say(
     assert model.model == "tiny"
     count = compared(demo_run, model, method, when, PAGES)
     assert count >= (30 if method == "ngram" else 20)
-    judged_alike(demo_run, model, method, when)
+    judged_alike(demo_run, model, method, when, of_pages=True)
 
 
 @pytest.mark.parametrize("at", MOMENTS)
@@ -197,7 +197,7 @@ def test_so_it_does_over_five_minutes(
     pages = pair(scrapes[method], when, 300, tmp_path)
     (model,) = report(pages, knowing_v(default_run, method, when), method=method).models
     assert compared(default_run, model, method, when, PAGES) >= 20
-    assert judged_alike(default_run, model, method, when) == (method == "ngram")
+    assert judged_alike(default_run, model, method, when, of_pages=True) == (method == "ngram")
 
 
 @pytest.fixture(scope="module")
@@ -206,14 +206,19 @@ def moments(demo_run: Replay) -> list[float]:
 
 
 def test_a_report_of_prometheus_says_what_the_records_say(demo_run: Replay, moments: list[float]) -> None:
-    judged = 0
+    judged, remembered = 0, list[str]()
     for at in moments:
         source = Recorded(demo_run.client.url, demo_run.settings.rules.rate_window, at=at)
         for model in report(source, demo_run.settings).models:
             assert model.method in METHODS
             compared(demo_run, model, model.method or "", at, 1e-9)
-            judged += judged_alike(demo_run, model, model.method or "", at)
+            judged += judged_alike(demo_run, model, model.method or "", at, of_pages=False)
+            change = model.acceptance_change
+            if model.verdict.advice == ADVICE["workload"].says and (change or 1) >= demo_run.settings.thresholds.drop:
+                remembered += model.verdict.reasons
     assert judged > 4
+    ago = r"; changing K will not help: .*, acceptance fell 1m\d+s ago"
+    assert any(re.search(ago, one) for one in remembered)
 
 
 def test_another_range_is_asked_of_raw_series_and_agrees_with_a_saved_pair(

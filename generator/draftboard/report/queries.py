@@ -41,6 +41,7 @@ from draftboard.report.own import (
 from draftboard.report.scatter import SCRAPES, Parts, speedups
 from draftboard.settings import Settings, spelled
 from draftboard.signals import Edition, Level, Scope, Signal, traffic
+from draftboard.signals.advice import fall_age
 from draftboard.signals.comparison import BEFORE
 from draftboard.signals.costs import decode_batch, pipelined, step_cost
 from draftboard.signals.drafting import configured_k, draft_tokens_per_pos, lowest_k
@@ -197,14 +198,15 @@ class Queries:
         answers[speedup_low.name, Level.MODEL] = {labels: result.low for labels, result in intervals.items()}
         answers[speedup_high.name, Level.MODEL] = {labels: result.high for labels, result in intervals.items()}
         ago: Mapping[Span, Counts] = {BEFORE: Counts(self.settings, answers=before)} if self.compares else {}
-        return Counts(self.settings, answers=answers | self._recorded_health(levels), ago=ago)
+        return Counts(self.settings, answers=answers | self._remembered(levels), ago=ago)
 
-    def _recorded_health(self, levels: tuple[Level, ...]) -> dict[tuple[str, Level], Vector]:
-        """As the rules recorded it, which know alerts and the past; nothing without them, or of another window."""
+    def _remembered(self, levels: tuple[Level, ...]) -> dict[tuple[str, Level], Vector]:
+        """What rules know of alerts and the past: health and a fall; nothing without them, or of another window."""
         if self.span != self.settings.rules.rate_window:
             return {}
-        read = ((level, self._values(health, AsRecorded(health), self._scope(level))) for level in levels)
-        return {(health.name, level): vector for level, vector in read if vector}
+        asked = [*((health, AsRecorded(health), level) for level in levels), (fall_age, fall_age, Level.MODEL)]
+        read = (((of.name, level), self._values(of, expr, self._scope(level))) for of, expr, level in asked)
+        return {key: vector for key, vector in read if vector}
 
     def _recorded_intervals(self, measured: Vector) -> dict[Labels, Estimate]:
         """As the rules recorded them, which is of their own window."""

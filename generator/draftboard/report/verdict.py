@@ -17,7 +17,7 @@ from draftboard.report.own import Stretch
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Signal, economics
 from draftboard.signals.acceptance import tokens_per_step
-from draftboard.signals.advice import ADVICE, advice
+from draftboard.signals.advice import ADVICE, advice, fall_age
 from draftboard.signals.decision import Choice
 from draftboard.signals.economics import affordable_inflation
 from draftboard.signals.gains import LEAST_GAIN, best_k, shorter_gain
@@ -25,7 +25,7 @@ from draftboard.signals.signal import Code, within, worded
 from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
 from draftboard.signals.verdicts import ASSUMED, BY_STEPS, MEASURED, UNCLEAR, VERDICT, verdict
 
-_BY_NAME = {signal.name: signal for signal in ALL}
+_BY_NAME = {signal.name: signal for signal in (*ALL, fall_age)}
 _BY_LENGTH = frozenset(ADVICE[row].says for row in (*Change, "drafter", "even", "another", "measure"))
 """Advice that rests on costs, or names the drafter where costs are not known to allow better."""
 _PLAIN = 'Of its servers these do not speculate: {}. Label their targets {}="{}", or start them with speculation'

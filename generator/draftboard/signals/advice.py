@@ -1,6 +1,6 @@
 """What to change: the first change that the numbers suggest."""
 
-from draftboard.expr.nodes import Before, Evaluator, If, InWindow, Ref, first_of
+from draftboard.expr.nodes import AsRecorded, Before, Evaluator, Expr, If, InWindow, Now, Ref, first_of
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, Setting
 from draftboard.signals import economics, gains, users
@@ -23,9 +23,27 @@ _MAY_GAIN = (
     "one more token may be {longer_gain} to {longer_gain_high} times as fast as now",
 )
 _FELL = Code(5, "look at what changed", Status.WARN)
-# Once a fall is as old as "before", acceptance is what it was before. It lasts as long as what began with it.
-_began_then = health_since.at(Level.MODEL) + RATE_WINDOW * 2 >= Before(Ref("advice_since"), REMEMBERED)
-_fell_before = Before(Ref("advice"), REMEMBERED).equals(_FELL.value) & (_began_then & (health.at(Level.MODEL) < WELL))
+
+
+def _lasts(advised: Expr, since: Expr) -> Expr:
+    """Where a fall lasts as long as what began with it: once as old as "before", acceptance is what it was before."""
+    began_then = health_since.at(Level.MODEL) + RATE_WINDOW * 2 >= since
+    return advised.equals(_FELL.value) & (began_then & (health.at(Level.MODEL) < WELL))
+
+
+fall_age = Signal(
+    name="fall_age",
+    title="Time since acceptance fell",
+    question="How long ago did acceptance fall, while the model is unwell since then?",
+    description="Time since rules first advised to look at what changed, for as long as the model needs somebody.",
+    action="Look for what changed at that time.",
+    unit=Unit.AGE,
+    expr=AsRecorded((Now() - Ref("advice_since")) & _lasts(Ref("advice"), Ref("advice_since"))),
+    empty="no fall of acceptance, or the model is well again",
+    decimals=1,
+)
+"""For reports, which keep no past: rules go on from their own."""
+_fell_before = _lasts(Before(Ref("advice"), REMEMBERED), Before(Ref("advice_since"), REMEMBERED))
 ADVICE = Decision(
     {
         "slower": Choice(
@@ -46,9 +64,16 @@ ADVICE = Decision(
         ),
         "workload": Choice(
             _FELL,
-            first_of(acceptance_change < Setting("thresholds.drop"), If(Evaluator.RECORDS, _fell_before)),
-            "{acceptance_change.title} is {acceptance_change}, under {thresholds.drop:.0%}: workload or drafter "
-            "changed; changing K will not help",
+            first_of(
+                acceptance_change < Setting("thresholds.drop"),
+                If(Evaluator.RECORDS, _fell_before),
+                If(Evaluator.ONCE, fall_age),
+            ),
+            "Workload or drafter changed; changing K will not help",
+            details=(
+                "{acceptance_change.title} is {acceptance_change}, where under {thresholds.drop:.0%} is a fall",
+                "acceptance fell {fall_age} ago",
+            ),
         ),
         "mixed": Choice(
             Code(6, "none: K differs", Status.ODD),

@@ -1,9 +1,10 @@
 """The Signal: one operator's question, defined once and rendered as record, panel, alert, table row and report line."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from draftboard.durations import Duration
 from draftboard.expr.nodes import Condition, Expr, Recorded
 from draftboard.expr.reads import exists
 from draftboard.expr.resolve import define, holds
@@ -219,16 +220,21 @@ NOTHING = "-"
 _THREE_DIGITS = 100  # Numbers below it are printed with three digits.
 
 
+_WRITTEN: Mapping[Unit, Callable[[float], str]] = {
+    Unit.RATIO: "{:.1%}".format,
+    Unit.SECONDS: lambda seconds: f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s",
+    Unit.AGE: lambda seconds: str(Duration(round(seconds))),
+}
+
+
 def worded(signal: Signal, number: float | None) -> str:
     """The value in the signal's own unit and precision, without the unit's words; a code by what it says."""
     if number is None:
         return NOTHING
     if in_words := [code.says for code in signal.codes if code.value == number]:
         return in_words[0]
-    if signal.unit is Unit.RATIO:
-        return f"{number:.1%}"
-    if signal.unit is Unit.SECONDS:
-        return f"{number * 1000:.1f} ms" if number < 1 else f"{number:.2f} s"
+    if signal.unit in _WRITTEN:
+        return _WRITTEN[signal.unit](number)
     if signal.decimals is None and 0 < abs(number) < _THREE_DIGITS:
         return f"{number:.3g}"
     return f"{number:,.{signal.decimals or 0}f}"
