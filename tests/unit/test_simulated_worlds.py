@@ -34,6 +34,16 @@ def test_advice_leads_near_the_best_in_a_few_worlds() -> None:
     judge(walks(3))
 
 
+def test_an_end_below_plain_decoding_is_within_what_was_measured_and_no_count_shows_a_better_k() -> None:
+    *_, world = worlds(193)
+    end = followed(world, 3)
+    told = end.reports[-1].speedup
+    assert (end.measured, end.k) == (True, 3)
+    assert told.low < world.speedup(3) < 1 < told.high
+    of_two = (1 + sum(world.survival[3][:2])) / world.step_cost(2)
+    assert world.speedup(3) < of_two < 1.02 * world.speedup(3) < world.speedup(2)
+
+
 @pytest.mark.long
 def test_advice_leads_near_the_best_at_every_batch() -> None:
     judge(walks(120))
