@@ -1,7 +1,7 @@
 """The meaning of a value, from which every colour is chosen: in states, tiles and alerts alike.
 
-Three of them say how soon somebody must act: now (BAD; DOWN where nothing serves), today (DUE), and when there is time
-(WARN).
+Three of them say how bad it is: failing (BAD; DOWN where servers do not answer), degraded (DUE), and worth watching
+(WARN). Who is called, and how soon, the severity of an alert says.
 """
 
 from enum import Enum

@@ -175,5 +175,5 @@ def test_two_lines_of_one_model_differ_in_style(wide: list[View]) -> None:
 def test_the_overview_says_who_since_when_and_what_next_on_a_small_screen(overview: dict[int, View]) -> None:
     """1366 x 768, without scrolling."""
     view = overview[1366]
-    for title in ("To do first", "Models, worst first"):
+    for title in ("To do first", "Why, and what next", "Models, worst first"):
         assert [panel["drawn"]["box"]["bottom"] <= 768 for panel in view.panels if panel["title"] == title] == [True]

@@ -37,10 +37,6 @@ EMPTY_BY_DEFAULT = {
         "the run has a target",
     ),
     "service:vllm_slo_refused:rate5m": "no request fails outside the engines",
-    **dict.fromkeys(
-        ("To do first gain", "model:vllm_spec_decode_next_gain:ratio_rate5m"),
-        "drafts of the run are often shorter than K",
-    ),
     **dict.fromkeys(("Firing alerts alert_age", "annotation Firing alerts"), NONE_FIRES),
     **dict.fromkeys(
         (

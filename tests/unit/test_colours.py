@@ -48,7 +48,7 @@ def test_colour_blind_people_see_what_is_well_apart_from_all_that_needs_somebody
 
 
 ACT = (Status.DOWN, Status.BAD), (Status.DUE,), (Status.WARN,)
-"""Now, today, and when there is time."""
+"""Failing, degraded, and worth watching."""
 
 
 def test_tiles_count_by_the_colours_of_what_they_count() -> None:

@@ -29,6 +29,7 @@ from support import catalogue, grafana
 
 # Grafana's units that we use; anything else would be shown as a suffix.
 UNITS = {
+    "locale",
     "percentunit",
     "short",
     "suffix:x",
@@ -213,7 +214,9 @@ def test_every_panel_has_title_description_unit_datasource_and_text_for_no_data(
             assert target["datasource"]["uid"] == "${datasource}"
             assert target["instant"] is not target["range"]
         # A label of the axis only where the numbers beside it carry no unit.
-        assert not defaults.get("custom", {}).get("axisLabel") or defaults["unit"] in {"short", "suffix:x"}, where
+        assert not defaults.get("custom", {}).get("axisLabel") or defaults["unit"] in {"short", "locale", "suffix:x"}, (
+            where
+        )
         if defaults["unit"] == "percentunit":
             assert all(0 <= (step["value"] or 0) <= 1 for step in defaults["thresholds"]["steps"]), where
 
@@ -597,6 +600,11 @@ def test_series_are_named_by_every_label_that_tells_models_apart(panels: Panels,
                 continue
             if panel["options"].get("textMode") == "name":  # words, beside the model
                 continue
+            if named == "{{Name}}":  # a label, which the query makes of what tells models apart
+                assert re.search(r'"Name", " ", [^)]*"cluster", "Name", "spec_method", "variant"\n', target["expr"]), (
+                    where
+                )
+                continue
             if where.startswith("draftboard-compare:"):
                 assert all(label in named for label in variants), where
                 continue
@@ -619,6 +627,9 @@ def test_a_table_keeps_the_time_until_its_columns_are_merged(panels: Panels) -> 
                     *("health_age", "next_step", "health_cause", "speedup", "rank"),
                 ),
                 "draftboard-compare: Variants by measured speedup": ("expected",),
+                **dict.fromkeys(
+                    ("draftboard-overview: Firing alerts", "draftboard-overview-raw: Firing alerts"), ("alert_age",)
+                ),
             }.get(where, ())
             assert last["options"]["excludeByName"] == dict.fromkeys(
                 ("Time", *(f"Value #{one}" for one in texts)), True
@@ -635,7 +646,7 @@ def test_a_table_keeps_the_time_until_its_columns_are_merged(panels: Panels) -> 
         ("draftboard-depth: Draft length by model", ["Shorter, least"], [True]),
         ("draftboard-fleet: Engines by health", ["Margin, tokens", "Health"], [False, False]),
         ("draftboard-compare: Variants by measured speedup", ["Measured"], [True]),
-        ("draftboard-overview: Firing alerts", ["True for", "Severity"], [True, False]),
+        ("draftboard-overview: Firing alerts", ["Value #alert_age", "Severity"], [True, False]),
     ],
 )
 def test_the_worst_row_is_on_top(where: str, worst: list[str], falling: list[bool], panels: Panels) -> None:
@@ -715,9 +726,9 @@ def test_states_over_time_are_coloured_by_their_words_alone(panels: Panels) -> N
 
 
 def test_rows_of_health_are_sorted_by_badness(panels: Panels) -> None:
-    (target,) = dict(panels)["draftboard-overview: Health over time"]["targets"]
+    (target,) = dict(panels)["draftboard-overview: Health over time, the 10 worst"]["targets"]
     # Prometheus sorts the series of a range by their labels, capitals first: two digits sort as numbers do.
-    assert re.search(r'"Health",\s+10 \+ bottomk\(\s+1000,\s+model:vllm_health:rank.+ @ end\(\)', target["expr"])
+    assert re.search(r'"Health",\s+10 \+ bottomk\(\s+10,\s+model:vllm_health:rank.+ @ end\(\)', target["expr"])
     assert len(HEALTH.codes) <= 90
 
 
@@ -731,10 +742,11 @@ def test_a_tile_is_coloured_from_one_on_where_somebody_should_act(panels: Panels
         }
         shown = {target["legendFormat"]: own[target["refId"]] for target in tiles["targets"] if target["refId"] in own}
         assert {name: [(step["color"], step["value"]) for step in steps] for name, steps in shown.items()} == {
-            "act now": [("transparent", None), (red, 1)],
-            "act today": [("transparent", None), (orange, 1)],
+            "failing": [("transparent", None), (red, 1)],
+            "degraded": [("transparent", None), (orange, 1)],
             "watch": [("transparent", None), (yellow, 1)],
-            "fine": [("transparent", None), ("transparent", 1)],
+            "pays": [("transparent", None), ("transparent", 1)],
+            "not judged": [("transparent", None), ("transparent", 1)],
         }
 
 
@@ -1003,7 +1015,8 @@ def test_ages_are_rounded_down_and_each_is_in_one_unit(panels: Panels) -> None:
 
 def test_a_button_opens_the_page_that_explains_the_worst_model_and_says_which(panels: Panels) -> None:
     for page in ("overview", "depth", "latency", "capacity"):
-        tile = dict(panels)[f"draftboard-{page}: To do first"]
+        title = "Why, and what next" if page == "overview" else "To do first"
+        tile = dict(panels)[f"draftboard-{page}: {title}"]
         own = {one["matcher"]["options"]: one["properties"] for one in tile["fieldConfig"]["overrides"]}
         button = {one["id"]: one["value"] for one in own["open"]}
         assert button["color"] == {"mode": "fixed", "fixedColor": BUTTON}

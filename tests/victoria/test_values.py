@@ -37,11 +37,11 @@ UNLIKE = {
     "model:vllm_spec_decode_verdict:enum_rate5m": f"of the measured speedup: {GAP}",
     "model:vllm_spec_decode_advice:enum_rate5m": f"of the measured speedup: {GAP}",
 }
-TO_DO = ("overview", "depth", "latency", "capacity")
-"""Pages that begin with what to do first, which follows the measured speedup."""
+TO_DO = {"overview": "Why, and what next"} | dict.fromkeys(("depth", "latency", "capacity"), "To do first")
+"""Panels, by page, of what to do first, which follows the measured speedup."""
 UNLIKE_PANELS = dict.fromkeys(
     (
-        *(f"draftboard-{page}: To do first {what}" for page in TO_DO for what in ("next", "gain")),
+        *(f"draftboard-{page}: {title} {what}" for page, title in TO_DO.items() for what in ("next", "gain")),
         "draftboard-overview: Models, worst first health_cause",
         "draftboard-overview: Models, worst first next_step",
         "draftboard-overview: Models, worst first speedup",

@@ -27,7 +27,7 @@ COLOURS = {
     Status.STARTING: "#9AA1AB",
     Status.NEUTRAL: "#4A6785",
 }
-"""Colours by meaning: a panel never chooses one itself. Reds, orange and yellow say how soon somebody must act."""
+"""Colours by meaning: a panel never chooses one itself. Reds, orange and yellow say how bad it is."""
 BUTTON = "#3D71D9"
 """Of what is there to be clicked: that of Grafana's own buttons."""
 PERCENTILES = {0: "#E69F00", 50: "#56B4E9", 95: "#009E73", 99: "#CC79A7"}
@@ -106,7 +106,7 @@ def of_states(signal: Signal, settings: Settings) -> dict[str, Any]:
 
 def axis(signal: Signal) -> str:
     """Label of an axis: the unit in words, unless the numbers beside it say all of it."""
-    return signal.unit.words if signal.unit.grafana in {"short", "suffix:x"} else ""
+    return signal.unit.words if signal.unit.grafana in {"short", "locale", "suffix:x"} else ""
 
 
 def has_steps(signal: Signal, settings: Settings) -> bool:

@@ -5,7 +5,7 @@ The set is fixed over a graph: lines neither come nor go while others overtake t
 
 from dataclasses import dataclass, replace
 
-from draftboard.dashboards.labels import label_replace
+from draftboard.dashboards.labels import label_join, label_replace
 from draftboard.expr import promql
 from draftboard.expr.nodes import Expr, UpTo, first_of
 from draftboard.expr.reads import exists
@@ -21,12 +21,12 @@ from draftboard.signals.traffic import drafts, generation_tokens
 
 RANK = "Health"
 """Label that holds the rank at the end of the time range; with a capital, so that Prometheus sorts by it."""
+NAME = "Name"
+"""Label that holds the name of a model's row."""
 BASIS = "basis"
 """Label that says whether a value was measured, or is expected at least."""
 LONGEST_SERIES = 2_000
 """Characters of a chart's query, without what its panel adds."""
-EVERY = 1000
-"""As many models as any page has."""
 LINES, SLO = "lines", "slo"
 """Variables: how many models are drawn, and for which SLO."""
 _COUNT = f"${LINES}"
@@ -159,17 +159,36 @@ class Lines:
         return drafts if self.drafting else generation_tokens
 
 
-def worst_first(series: str, scope: Scope, most: int) -> str:
-    """Series of models, the worst first, at most so many."""
-    return _in_order(series, scope, str(most), promql_of(next_steps.rank, scope.at_end()))
+def worst_first(series: str, scope: Scope, most: int, *, named: bool = False) -> str:
+    """Series of models, the worst first, at most so many; if wanted with a name that is as short as it may be."""
+    return _in_order(series, scope, str(most), promql_of(next_steps.rank, scope.at_end()), named=named)
 
 
-def _in_order(series: str, scope: Scope, count: str, rank: str, matching: str = "") -> str:
+def _in_order(series: str, scope: Scope, count: str, rank: str, matching: str = "", *, named: bool = False) -> str:
     """Series of the models with the lowest ranks, in this order: Prometheus sorts by the label that holds it first."""
     ranks = promql.binary("10", "+", promql.call("bottomk", count, rank))  # Of two digits, which sort as text.
     by_rank = promql.call("count_values without () ", f'"{RANK}"', ranks)
     matching = matching or f"on ({', '.join(scope.labels)})"
-    return promql.binary(series, "*", by_rank, f"{matching} group_left ({RANK})")
+    labels = (RANK, NAME) if named else (RANK,)
+    return promql.binary(
+        series, "*", _named(by_rank, scope) if named else by_rank, f"{matching} group_left ({', '.join(labels)})"
+    )
+
+
+def _named(series: str, scope: Scope) -> str:
+    """With a name: that of the model where no other series has it, else also what tells them apart, variants last.
+
+    Where there is no room, Grafana cuts names on the left.
+    """
+    of = scope.settings.labels
+    model, variant = of.model_name, [label for label in of.variant_labels[:2] if label in scope.labels]
+    others = [label for label in reversed(scope.labels) if label not in {model, *of.variant_labels}]
+    short = label_replace(series, NAME, "$1", model, "(?:.*/)?(.+)")
+    alone = promql.binary(promql.aggregate("count", (model,), series), "==", "1")
+    both = promql.binary(short, "and", alone, f"on ({model})")
+    return promql.first_of(
+        both, label_join(short, NAME, " ", *others, NAME, *variant), matching=f"on ({', '.join(scope.labels)})"
+    )
 
 
 def worst_engines(scope: Scope, most: int) -> str:

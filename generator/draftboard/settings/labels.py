@@ -22,6 +22,7 @@ ADDED_LABELS = frozenset(
         "about",
         "accepted",
         "age",
+        "Name",
         "ago",
         "alike",
         "basis",

@@ -36,7 +36,7 @@ from draftboard.signals.signal import Code, Signal, Unit
 from draftboard.signals.states import target_up
 from draftboard.status import Status
 
-AT_ONCE = " servers fell at once"
+AT_ONCE = " fell at once"
 _WIDEST = Labels("widest")
 _WHY, _MORE, _ALERT, _INSTANCE = "why", "more", "alertname", Labels("instance")
 _HEALTH = health.at(Level.MODEL)
@@ -94,7 +94,7 @@ def _servers() -> Expr:
 
 
 def _together() -> Expr:
-    """Models with servers that fell with others within two evaluations: how many of all models, until they are back.
+    """Models with servers that fell with others within two evaluations: how many, till they are back.
 
     Servers with one value of the first label of the scope, such as a cluster. What they share is a likelier cause.
     """
@@ -102,9 +102,15 @@ def _together() -> Expr:
     # Scrapes of servers that fall at one time are up to an evaluation apart. What was down before fell earlier; of what
     # was not known, nobody knows when.
     fell = up.equals(0) & (up.ago(EVALUATION * 2) > 0)
-    every = Aggregate("count", (_WIDEST,), Aggregate("group", (Labels("target"),), fell))
-    of_model = over_level("group", fell).combined("*", every, on(_WIDEST, group="left")) > 1
-    fallen = LabelReplace(CountValues(_WHY, of_model), _WHY, f"$1{AT_ONCE}", _WHY, "(.*)")
+    servers, models = (
+        Aggregate("count", (_WIDEST,), Aggregate("group", (_WIDEST, Labels(one)), fell))
+        for one in ("target", "model_name")
+    )
+    of_model = over_level("group", fell).combined("*", servers, on(_WIDEST, group="left")) > 1
+    counted = Carrying(CountValues(_WHY, of_model), _MORE, CountValues(_MORE, models), (_WIDEST,))
+    both = LabelJoin(counted, _WHY, " servers of ", (_WHY, _MORE))
+    several = LabelReplace(both, _WHY, f"$1 models{AT_ONCE}", _WHY, "(.*)")
+    fallen = LabelReplace(several, _WHY, f"$1{AT_ONCE}", _WHY, "(.* servers) of 1 models.*")
     named = Before(Ref("health_cause"), EVALUATION * 2).where(_WHY, f".+{AT_ONCE}")
     return fallen.combined("or", named * 1, _ALIKE).combined("and", _where("down", "servers down"), _ALIKE)
 

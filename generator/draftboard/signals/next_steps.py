@@ -15,10 +15,11 @@ from draftboard.expr.nodes import (
     expr,
     first_of,
     ignoring,
+    labelled,
     over_level,
 )
 from draftboard.expr.scope import Level
-from draftboard.signals import advice, capacity, causes, drafting, gains, health, traffic
+from draftboard.signals import advice, capacity, causes, drafting, gains, health, traffic, users
 from draftboard.signals.advice import ADVICE
 from draftboard.signals.health import HEALTH
 from draftboard.signals.signal import Code, Signal, Unit
@@ -45,7 +46,7 @@ _SAYS = {
     "silent": "run draftboard doctor",
 }
 _BRIEFLY = {
-    "slower": "draft less",
+    "slower": "turn it off",
     "off": "turn it off",
     "adaptive": "none: adaptive",
     "workload": "what changed?",
@@ -60,11 +61,11 @@ _ADVICE = tuple(
 )
 _STEPS = tuple(Code(HEALTH[row].value + _ABOVE_ADVICE, says, HEALTH[row].status) for row, says in _SAYS.items())
 RESTART = next(code for code in _STEPS if code.says == _SAYS["servers down"])
-TOGETHER = Code(41, "check node, image, network", HEALTH["servers down"].status)
+TOGETHER = Code(41, "check node, network", HEALTH["servers down"].status)
 """Of servers that fell at one time: what they share, as a restart of each would not mend it."""
 _LIMITED = Code(42, "check max_num_seqs", HEALTH["users wait"].status)
 """Where requests wait for a place in the batch, and not for memory."""
-_fell = over_level("group", causes.health_cause.where("why", f"[0-9]+{causes.AT_ONCE}"))
+_fell = over_level("group", causes.health_cause.where("why", f".+{causes.AT_ONCE}"))
 _more = (
     If(Evaluator.RECORDS, constant(TOGETHER.value, _fell)),
     constant(_LIMITED.value, HEALTH.any_of(_HEALTH, "users wait") & capacity.room_in_kv_cache),
@@ -97,16 +98,21 @@ def _gain(row: str, next_k: Expr, gain: Expr) -> Expr:
 
 
 _advised = first_of(
-    _gain("shorter", gains.fastest_k, gains.shorter_gain), _gain("longer", drafting.configured_k + 1, gains.longer_gain)
+    *(
+        _gain("shorter", gains.fastest_k, gains.shorter_gain),
+        _gain("longer", drafting.configured_k + 1, gains.longer_gain),
+    ),
+    labelled(expr(1).per(users.measured_speedup) & ADVICE.any_of(advice.advice, "slower"), "next_k", "off"),
 )
 next_gain = Signal(
     name="next_gain",
     title="Gain of the K to try",
     question="What would another K gain?",
-    description="Expected speedup at the K to try over that of now, less 1, where another K is advised.",
+    description="Expected speedup at the K to try over that of now, less 1, where another K is advised; where users "
+    "wait longer than on the baseline, what is measured without drafts.",
     action="Try another K on one server; where users still wait longer, turn speculation off.",
     note="At least, whatever a step costs. Of a shorter K a lower bound, of a longer one extrapolated. The labels k "
-    "and next_k are the K of now and the K to try.",
+    "and next_k are the K of now and the K to try, or off.",
     unit=Unit.RATIO,
     expr=Carrying(_advised - 1, "k", CountValues("k", drafting.configured_k), (LEVEL,)),
     by=("k", "next_k"),

@@ -71,19 +71,19 @@ _TODAY, _WATCHED = HEALTH["costs more"].value, HEALTH["behind"].value
 
 
 def _by_need(level: Level, unit: Unit, empty: str) -> dict[str, Signal]:
-    """How many need somebody, and how soon: as the colours of their health say."""
+    """How many need somebody, and how bad it is: as the colours of their health say."""
     one = health.health.at(level)
     return _named(
         _tile(title, what, _counted(which, one), status, unit=unit, empty=empty)
         for title, what, which, status in (
             (
-                "act now",
+                "failing",
                 "are down, stuck, fail requests, let users wait or have a critical alert",
                 one < _TODAY,
                 Status.BAD,
             ),
             (
-                "act today",
+                "degraded",
                 "cost more than they save, lost their drafter or have a warning",
                 _between(one, _TODAY, _WATCHED),
                 Status.DUE,
@@ -95,9 +95,15 @@ def _by_need(level: Level, unit: Unit, empty: str) -> dict[str, Signal]:
                 Status.WARN,
             ),
             (
-                "fine",
-                "need nobody: they pay, are idle, start, or nobody measured them",
-                one >= health.WELL,
+                "pays",
+                "pay, with servers and users well",
+                _between(one, health.WELL, HEALTH["few drafts"].value),
+                Status.NEUTRAL,
+            ),
+            (
+                "not judged",
+                "need nobody, and nobody knows whether they pay: not measured, idle, off or starting",
+                one >= HEALTH["few drafts"].value,
                 Status.NEUTRAL,
             ),
         )

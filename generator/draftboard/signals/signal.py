@@ -39,7 +39,7 @@ class Unit(Enum):
     DRAFTS_PER_SECOND = ("short", "drafts/s")
     REQUESTS_PER_SECOND = ("reqps", "requests/s")
     DRAFTS = ("short", "drafts")
-    REQUESTS = ("short", "requests")
+    REQUESTS = ("locale", "requests")
     PREEMPTIONS_PER_REQUEST = ("short", "preemptions/request")
     PREEMPTIONS_PER_SECOND = ("short", "preemptions/s")
     SAMPLES_PER_SECOND = ("suffix:samples/s", "samples/s")

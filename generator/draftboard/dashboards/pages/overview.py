@@ -5,13 +5,13 @@ from draftboard.dashboards.panels import (
     bar_chart,
     firing_alerts,
     measured_or_expected,
-    needs_first,
+    next_first,
     table,
     timeline,
     together,
     totals,
-    trend,
     trends,
+    who_first,
     worst_first,
 )
 from draftboard.dashboards.summary import summary
@@ -38,7 +38,7 @@ from draftboard.status import Status
 
 _ALERTED = frozenset({Status.ODD})
 """Of the bands of acceptance only the one on which an alert fires: the others do not compare drafters."""
-_MODELS, _, _ALERTS = summary(6, 0, 6)
+_MODELS, _, _ALERTS = summary(7, 0, 5)
 
 PAGE = Page(
     question="Which model needs somebody first, since when, and what should change?",
@@ -46,7 +46,7 @@ PAGE = Page(
     rows=(
         row(
             "",
-            needs_first(width=12),
+            *(who_first(width=6), next_first(width=6)),
             *(_MODELS, _ALERTS),
             table(
                 "Models, worst first",
@@ -64,8 +64,9 @@ PAGE = Page(
                 description="Health of each model, since when, what to do first, and the figures behind it.",
                 action=f"Start at the top; each cell opens the page that explains it. {next_steps.next_gain.action}",
             ),
-            worst_first(health.health),
-            firing_alerts(),
+            worst_first(health.health, width=10),
+            totals(states.engines_by_state, width=6, height=9),
+            firing_alerts(width=8),
         ),
         row(
             "What do users get, and what does it cost?",
@@ -108,16 +109,15 @@ PAGE = Page(
                 traffic.accepted_tokens,
                 traffic.wasted_tokens,
                 description="Drafted tokens per second that the target model accepted, and that it rejected.",
+                width=8,
             ),
-            trend(traffic.drafts),
-            *trends(traffic.generation_tokens, requests.requests_waiting),
+            *trends(traffic.drafts, traffic.generation_tokens, width=8),
             collapsed=True,
         ),
         row(
             "What has changed?",
-            timeline(states.state),
-            totals(states.engines_by_state),
-            *trends(comparison.acceptance_change, comparison.length_anomaly),
+            timeline(states.state, width=8),
+            *trends(comparison.acceptance_change, comparison.length_anomaly, width=8),
             collapsed=True,
         ),
     ),

@@ -1,7 +1,7 @@
 """The kinds of panel."""
 
 from draftboard.dashboards.panels.charts import bar_chart, bars, scatter, variant_bars
-from draftboard.dashboards.panels.first import needs_first
+from draftboard.dashboards.panels.first import needs_first, next_first, who_first
 from draftboard.dashboards.panels.graphs import failures, measured_or_expected, ranges, together, totals, trend, trends
 from draftboard.dashboards.panels.notes import note, paragraph
 from draftboard.dashboards.panels.panel import Built, Panel

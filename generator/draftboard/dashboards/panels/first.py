@@ -1,5 +1,6 @@
-"""The first tile of the first page: which model needs somebody first, for how long, and what to do."""
+"""The first tiles of the first page: which model needs somebody first, for how long, why, and what to do."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +12,13 @@ from draftboard.dashboards.panels.panel import Built, Queries, kind
 from draftboard.dashboards.transformations import NAMES_WITH_BASIS
 from draftboard.expr import promql
 from draftboard.expr.to_promql import promql_of
-from draftboard.signals import Edition, Level
+from draftboard.signals import Edition, Level, Signal
 from draftboard.signals.causes import health_cause
 from draftboard.signals.health import HEALTH, WELL, health, health_age, health_since
 from draftboard.signals.next_steps import ONLY_GAINS, next_gain, next_step, rank, urgent
 from draftboard.signals.traffic import generation_tokens
 
-TITLE = "To do first"
+TITLE, NEXT = "To do first", "Why, and what next"
 _SHARE = "share"
 """Label that says how many of a model's engines are down, where some are."""
 _ALIKE = "alike"
@@ -30,14 +31,43 @@ _NUMBER: dict[str, Any] = {
 _SINCE = "since_"
 
 
+_WHO = ("worst", *(f"{_SINCE}{unit}" for unit in texts.UNITS), "well")
+_NEXT = ("next", "gain", "open")
+_OF_WHO, _OF_NEXT = (health, health_age, rank), (health_cause, next_step, next_gain)
+
+
 @kind
 def needs_first(context: Context, *, width: int) -> Built:
     """The worst model by name: its health, for how long, why, what next, and where to look; or that all are well."""
+    return _of_the_worst(context, (*_WHO, *_NEXT), (*_OF_WHO, *_OF_NEXT), title=TITLE, size=(width, 5))
+
+
+@kind
+def who_first(context: Context, *, width: int) -> Built:
+    """Of these tiles the first ones, which a phone shows above the others: it has no room for all side by side."""
+    return _of_the_worst(context, _WHO, _OF_WHO, title=TITLE, size=(width, 5))
+
+
+@kind
+def next_first(context: Context, *, width: int) -> Built:
+    """Of these tiles why, what next, and where to look."""
+    return _of_the_worst(context, _NEXT, _OF_NEXT, title=NEXT, size=(width, 5))
+
+
+def _of_the_worst(
+    context: Context,
+    refs: Collection[str],
+    shows: tuple[Signal, ...],
+    **rest: Any,  # noqa: ANN401  (those of `Queries.panel`)
+) -> Built:
+    """Some of the tiles on the worst model; the first ones say why no model is known."""
     if context.edition is Edition.RAW:
         return Built(None, needs_rules=(health.title, next_step.title))
-    settings, lines = context.settings, _lines(context)
+    settings = context.settings
+    lines = {ref: line for ref, line in _lines(context).items() if ref in refs}
     look = fields.by_threshold(health, settings, fields.IN_STATES)
     link = _link(f"${{__field.labels.{leads.PAGE}}}", context)
+    else_why = watched.nothing_watched(context.scope(Level.MODEL, instant=True)) if "well" in refs else []
     own = {
         # Not of the whole panel: ages would read as codes.
         "worst": {"links": link, "mappings": look.pop("mappings")},
@@ -55,24 +85,20 @@ def needs_first(context: Context, *, width: int) -> Built:
     return Queries(context, (), ()).panel(
         "stat",
         least=0,
-        shows=tuple(filter(context.exists, (health, health_age, health_cause, next_step, next_gain, rank))),
-        title=TITLE,
+        shows=tuple(filter(context.exists, shows)),
         description="The worst model, of equals the busiest: its health, for how long, why, and what to do first; else "
         "the one of which another K gains most.",
         action="The blue tile opens the page that explains it.",
-        fields=look | {"noValue": watched.NO_ANSWER},
-        targets=[
-            *(query(expr, ref, legend=legend, instant=True) for ref, (expr, legend) in lines.items()),
-            *watched.nothing_watched(context.scope(Level.MODEL, instant=True)),
-        ],
+        fields=look | {"noValue": watched.NO_ANSWER if else_why else fields.NO_VALUE},
+        targets=[*(query(expr, ref, legend=legend, instant=True) for ref, (expr, legend) in lines.items()), *else_why],
         options=GRAFANA["tiles"]["options"] | {"text": {"titleSize": 12, "valueSize": 18}},
-        size=(width, 5),  # On a phone, too, the tiles are side by side.
         overrides=[
             override("byFrameRefID", ref, **properties)
             for ref, properties in own.items()
-            if ref in (*lines, *watched.REFS)
+            if ref in lines or (else_why and ref in watched.REFS)
         ],
         transformations=[NAMES_WITH_BASIS],
+        **rest,
     )
 
 
@@ -108,7 +134,7 @@ def _lines(context: Context) -> dict[str, tuple[str, str]]:
         since[f"{_SINCE}{unit}"] = (both, f"for{{{{{texts.LEAST}}}}}")
         from_ = end or 0
     some_down = promql.binary(healths, "==", str(HEALTH["servers down"].value))
-    share = texts.partly_down(replace(scope, every_variant=True), some_down, _SHARE, "$1: ")
+    share = texts.partly_down(replace(scope, every_variant=True), some_down, _SHARE, "$1 down: ")
     step = with_text(of(worst, promql_of(next_step, scope)), texts.WHY, promql_of(health_cause, scope), "next step")
     step = with_text(step, _SHARE, share)
     more: dict[str, tuple[str, str]] = {}

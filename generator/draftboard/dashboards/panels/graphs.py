@@ -187,7 +187,7 @@ def _graph(
 
 
 @kind
-def totals(context: Context, *signals: Signal, width: int = 12, description: str = "") -> Built:
+def totals(context: Context, *signals: Signal, width: int = 12, height: int = 8, description: str = "") -> Built:
     """Signals of one unit, summed over all that is selected and stacked: by their own labels, if any."""
     queried, settings = queries(context, partial(_total, context), *signals), context.settings
     first = next(iter(queried.signals.values()), signals[0])
@@ -197,7 +197,7 @@ def totals(context: Context, *signals: Signal, width: int = 12, description: str
         fields=fields.of_lines(first, settings),
         targets=[query(expr, ref, legend=legend(*signal.by) or signal.title) for ref, signal, expr in queried.shown],
         style=style | fields.soft_range(first, settings),
-        size=(width, 8),
+        size=(width, height),
         overrides=fields.colours_of(first),
         description=description,
     )

@@ -90,13 +90,14 @@ def table(
 
 
 @kind
-def firing_alerts(context: Context) -> Built:
-    """Firing alerts, the most urgent on top, each with a link to its runbook."""
+def firing_alerts(context: Context, *, width: int) -> Built:
+    """Firing alerts, the most urgent on top, of equals the oldest, each with a link to its runbook.
+
+    Their ages are not shown: conditions of one event begin to hold at several times, and health says since when.
+    """
     severity, age, about, settings = events.alert_severity, events.alert_age, events.firing_alerts, context.settings
     name, subject, signals = "Alert", "Where", {one.name: one for one in (severity, age)}
-    # A phone shows the first columns alone; for how long the table of models says, too.
     titles = {value_of(severity.name): columns.heading(severity, settings), "about": subject, "alertname": name}
-    titles[value_of(age.name)] = columns.heading(age, settings)
     runbook = [{"title": "Runbook", "url": f"{settings.links.runbooks}/${{__value.raw}}.md"}]
     return _table(
         queries(context, context.promql(severity.levels[-1]), severity, age),
@@ -104,15 +105,14 @@ def firing_alerts(context: Context) -> Built:
         title=about.title,
         description=about.description,
         action=about.action,
-        size=(11, 9),
+        size=(width, 9),
         overrides=[
             fields.TEXT_AS_IT_IS,
             columns.of_signal(severity, settings, filled=True),
             override("byName", subject, custom_minWidth=_SUBJECT, custom_wrapText=True),
             override("byName", name, links=runbook, custom_minWidth=_ALERT),
-            columns.of_signal(age, settings),
         ],
-        transformations=rows(titles, columns.worst_first(signals, (severity, age))),
+        transformations=rows(titles, columns.worst_first(signals, (severity, age)), (value_of(age.name),)),
     )
 
 

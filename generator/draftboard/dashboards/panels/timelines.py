@@ -13,12 +13,16 @@ from draftboard.expr.to_promql import promql_of
 from draftboard.signals import Edition, Level, Signal
 
 _TALL = 11  # Height of a panel with a dozen bands.
+_WORST = 10
+"""Rows of models that a panel has room for."""
 _MOST = 25
 """Bands at a moment of those that last, and of those that ended: nobody would read those of thousands."""
 
 
 @kind
-def timeline(context: Context, signal: Signal, *, level: Level | None = None, lasting_first: bool = False) -> Built:
+def timeline(
+    context: Context, signal: Signal, *, level: Level | None = None, lasting_first: bool = False, width: int = 12
+) -> Built:
     """A signal of few values over time.
 
     If wanted, series that last until the end of the time range come first, and only the lowest of either are shown.
@@ -34,20 +38,21 @@ def timeline(context: Context, signal: Signal, *, level: Level | None = None, la
             for expr in exprs.values()
             for part, how in parts.items()
         }
-    size = (12, 8) if level is Level.MODEL else (GRID_WIDTH, _TALL)  # Names of servers and engines are long.
+    size = (width, 8) if level is Level.MODEL else (GRID_WIDTH, _TALL)  # Names of servers and engines are long.
     return _states(queried, signal, level, exprs, size=size)
 
 
 @kind
-def worst_first(context: Context, signal: Signal) -> Built:
-    """Codes by model over time, the worst of now on top."""
+def worst_first(context: Context, signal: Signal, *, width: int) -> Built:
+    """Codes by model over time, the worst of now on top: as many as are read without turning pages."""
     if context.edition is Edition.RAW:
         return Built(None, needs_rules=(signal.title,))
     queried = queries(context, context.promql(Level.MODEL), signal)
-    exprs = {one.ref: lines.worst_first(one.expr, context.scope(Level.MODEL), lines.EVERY) for one in queried.shown}
-    options: dict[str, Any] = {"title": f"{signal.title} over time"}
+    scope = context.scope(Level.MODEL)
+    exprs = {one.ref: lines.worst_first(one.expr, scope, _WORST, named=True) for one in queried.shown}
+    options: dict[str, Any] = {"title": f"{signal.title} over time, the {_WORST} worst"}
     options["options"] = GRAFANA["worst-first"]["options"]
-    return _states(queried, signal, Level.MODEL, exprs, size=(13, 9), **options)  # A model's name is read whole.
+    return _states(queried, signal, Level.MODEL, exprs, size=(width, 9), named=f"{{{{{lines.NAME}}}}}", **options)
 
 
 def _states(
@@ -55,18 +60,19 @@ def _states(
     signal: Signal,
     level: Level,
     exprs: Mapping[str, str],
+    *,
+    named: str = "",
     **rest: Any,  # noqa: ANN401  (those of `Queries.panel`)
 ) -> Built:
     """Rows of states, in the order of the queries."""
     context = queried.context
-    named, names = context.legend(level, *signal.by), SHORT_NAMES
-    if level is Level.MODEL and not context.one_model:
-        named, names = context.name_last(), NAME_LAST
+    by_name = level is Level.MODEL and not context.one_model
+    named = named or (context.name_last() if by_name else context.legend(level, *signal.by))
     return queried.panel(
         "state-timeline",
         fields=fields.of_states(signal, context.settings),
         targets=[query(expr, ref, legend=named) for ref, expr in exprs.items()],
         links=context.series_links(signal, level),
-        transformations=[names],
+        transformations=[NAME_LAST if by_name else SHORT_NAMES],
         **rest,
     )
