@@ -7,13 +7,13 @@ _GROUPS = (
     (
         "Models by health",
         MODELS,
-        "Models for which speculation costs more than it saves, is about even or pays, and all others.",
-        "Start with those that cost more.",
+        "Models that fail, are degraded, are to be watched, pay, or are not judged: not measured, idle, off.",
+        "Start with those that fail.",
     ),
     (
         "Engines now",
         ENGINES,
-        "Engines that do not answer, that hold requests but generate nothing, that do not draft; all others.",
+        "Engines that fail, are degraded, are to be watched, pay, or are not judged: not measured, idle, off.",
         "Bring back what is down, restart what is stuck.",
     ),
     (

@@ -45,7 +45,9 @@ def needs_first(context: Context, *, width: int) -> Built:
 @kind
 def who_first(context: Context, *, width: int) -> Built:
     """Of these tiles the first ones, which a phone shows above the others: it has no room for all side by side."""
-    return _of_the_worst(context, _WHO, _OF_WHO, title=TITLE, size=(width, 5))
+    return _of_the_worst(
+        context, _WHO, _OF_WHO, "A click opens the page that explains it.", title=TITLE, size=(width, 5)
+    )
 
 
 @kind
@@ -58,6 +60,7 @@ def _of_the_worst(
     context: Context,
     refs: Collection[str],
     shows: tuple[Signal, ...],
+    action: str = "The blue tile opens the page that explains it.",
     **rest: Any,  # noqa: ANN401  (those of `Queries.panel`)
 ) -> Built:
     """Some of the tiles on the worst model; the first ones say why no model is known."""
@@ -88,7 +91,7 @@ def _of_the_worst(
         shows=tuple(filter(context.exists, shows)),
         description="The worst model, of equals the busiest: its health, for how long, why, and what to do first; else "
         "the one of which another K gains most.",
-        action="The blue tile opens the page that explains it.",
+        action=action,
         fields=look | {"noValue": watched.NO_ANSWER if else_why else fields.NO_VALUE},
         targets=[*(query(expr, ref, legend=legend, instant=True) for ref, (expr, legend) in lines.items()), *else_why],
         options=GRAFANA["tiles"]["options"] | {"text": {"titleSize": 12, "valueSize": 18}},
