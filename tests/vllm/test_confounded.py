@@ -1,5 +1,6 @@
 """Five loads on two real servers, of which all but one are not alike: no verdict may be one that the clients refute."""
 
+import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from conftest import Tell
 from draftboard.reading import growth, read, together
 from draftboard.report import ModelReport, Reading, verdict_of
 from draftboard.settings import Settings
+from draftboard.signals.verdicts import MEASURED
 from support.vllm_server import KEY, MODEL, Vllm
 
 pytestmark = pytest.mark.vllm
@@ -140,8 +142,9 @@ def test_no_verdict_is_one_that_clients_refute(
     assert_not_refuted(found)
     if withheld:
         assert found.report.verdict.withheld == withheld, found
+        assert re.search(rf"{withheld.rpartition(' ')[2]} of \d+ against \d+ tokens", str(found)), found
         assert found.report.measured_speedup is None
     elif baseline is None:
         assert "measured" not in (found.report.verdict.says or ""), found
     else:
-        assert found.report.measured_speedup is not None, found
+        assert found.report.verdict.basis == MEASURED, found
