@@ -33,6 +33,7 @@ NEVER_ZERO = {
     "model:draftboard_spec_class_speedup_high:ratio_rate5m": "a step takes at least as long as a plain one",
     "model:vllm_queue_wait:seconds_rate5m": "infinite where requests wait and none gets a token, as said",
     "model:vllm_health:rank": "1 + a rate is at least 1",
+    "model:vllm_spec_decode_next_gain:ratio_rate5m": "a measured speedup is a ratio of times over 0",
     "model:vllm_health:enum_rate5m": "some requests failed, so that some were counted",
     "target:vllm_server_outlier:bool": "infinite where requests wait and none gets a token, which is long",
     "model:vllm_spec_decode_verdict:enum_rate5m": "1 + the uncertainty of a measured speedup is a power of e",
@@ -143,9 +144,11 @@ def test_the_level_in_a_record_s_name_is_what_its_expression_keeps(files: dict[s
                     )
                     else []
                 )
-                # One of its servers, or an alert on its service.
+                # One of its servers, an alert on its service, or the models whose servers fell at once.
                 allowed += (
-                    [{*levels["model"], labels.instance}, set(levels["service"])] if "cause" in rule["record"] else []
+                    [{*levels["model"], labels.instance}, set(levels["service"]), {*labels.widest, labels.model_name}]
+                    if "cause" in rule["record"]
+                    else []
                 )
                 # The values of a label are counted.
                 allowed += (
