@@ -35,13 +35,13 @@ def _adapter(kind: type) -> TypeAdapter[object]:
 
 def schema(kind: type, version: int | None = None) -> str:
     """JSON Schema of a result; `version` overrides the schema version that its class declares."""
-    document: dict[str, Any] = TypeAdapter(kind).json_schema(mode="serialization")
+    document: dict[str, Any] = _adapter(kind).json_schema(mode="serialization")
     parts = {kind.__name__: document, **document.get("$defs", {})}
     # Pydantic reads the docstrings of a class' own fields only.
     for part in _dataclasses(kind):
         for base in part.__mro__[1:]:
             if is_dataclass(base) and part.__name__ in parts:
-                inherited = TypeAdapter(base).json_schema(mode="serialization").get("properties", {})
+                inherited = _adapter(base).json_schema(mode="serialization").get("properties", {})
                 parts[part.__name__]["properties"] |= inherited
     document["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     document["properties"]["schema_version"]["const"] = kind.schema_version if version is None else version  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -32,7 +33,7 @@ def load_report(path: Path) -> Report:
     if content.startswith(_BEGINS_A_PAGE):
         raise DraftboardError(_A_PAGE.format(path=path))
     try:
-        report = TypeAdapter(Report).validate_json(content)
+        report = _reader().validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
@@ -50,6 +51,11 @@ def load_report(path: Path) -> Report:
     if report.schema_version != SCHEMA_VERSION:
         raise DraftboardError(f"{path}: a report of version {report.schema_version}; this reads {SCHEMA_VERSION}")
     return report
+
+
+@cache  # To make one takes as long as to read fifty reports.
+def _reader() -> TypeAdapter[Report]:
+    return TypeAdapter(Report)
 
 
 def _leaves(part: object) -> Iterator[str | float]:
