@@ -17,11 +17,14 @@ OFFLINE = re.compile(
     r"draftboard (plan \w+|signals|doctor( --vllm-version \S+)? --command|simulate --list|report --before tests/)"
 )
 """What needs nothing but the clone, and writes nothing."""
-BESIDE = re.compile(r"draftboard (?!new |top |.* --every )|promtool (check|tsdb) |cp alerts/")
+BESIDE = re.compile(
+    r"draftboard (?!new |top |drill --stack|.* --every )|promtool (check|tsdb) |cp alerts/|echo '.*' > draftboard\.toml"
+)
 """What needs servers, or writes: it runs beside simulated servers and a Prometheus."""
 ELSEWHERE = {
     r"draftboard new ": "writes into the checkout: test_new.py does so in a copy",
     r"draftboard .* --every ": "goes on until it is stopped: tests/unit/test_report_lines.py stops it",
+    r"draftboard drill --stack": "needs a Docker Engine: test_drill.py of make test-stack",
     r"draftboard top ": "a screen that ends with a key: tests/unit/test_top.py presses it",
     r"make demo": "runs in tests/docs/test_demo_page.py",
     r"make test ": "runs the tests",
