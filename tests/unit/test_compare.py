@@ -529,7 +529,7 @@ def test_what_is_not_known_of_both_is_said_to_be_unchecked() -> None:
 
 
 @given(
-    times=st.lists(st.floats(1e-4, 30), min_size=15, max_size=150),
+    times=st.lists(st.floats(1e-4, 30), min_size=15, max_size=40),
     acceptance=st.none() | st.floats(0, 1),
     drafts=st.integers(200, 10**9),
     step=st.floats(1e-4, 10),

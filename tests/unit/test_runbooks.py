@@ -4,7 +4,7 @@ import functools
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from conftest import OBJECTIVES
 from draftboard import build as build_room
 from draftboard.alerts import ALERTS, Alert, load, runbook
 from draftboard.alerts.templating import environment
-from draftboard.build.files import ALERTING, RECORDING, RUNBOOKS
+from draftboard.build.files import ALERTING, RECORDING
 from draftboard.cli import draftboard
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings
@@ -51,7 +51,7 @@ class Runbook:
     text: str
 
     @classmethod
-    def of(cls, alert: Alert, files: dict[str, str]) -> "Runbook":
+    def of(cls, alert: Alert, files: Mapping[str, str]) -> "Runbook":
         text = files[f"alerts/runbooks/{alert.name}.md"]
         first, *rest = re.split(r"^## ", text, flags=re.MULTILINE)
         head = re.fullmatch(r"# (\w+)\n\n<!--.+?-->\n\n\*\*(.+?)\*\*\n\n", first)
@@ -130,7 +130,7 @@ def bold_with_dashboard(paragraph: str) -> list[tuple[str, str | None]]:
 
 
 @pytest.fixture(scope="module")
-def of_thresholds(settings: Settings) -> dict[str, dict[str, str]]:
+def of_thresholds(settings: Settings) -> dict[str, Mapping[str, str]]:
     """By threshold and traffic minimum: the alerts' rules and runbooks with this one setting changed a little."""
     keys = [
         key
@@ -138,9 +138,7 @@ def of_thresholds(settings: Settings) -> dict[str, dict[str, str]]:
         if key.startswith(("thresholds.", "traffic.")) and isinstance(value, float)
     ]
     default = written(settings)
-    others = {key: build_room.render(changed(settings, key, float(str(default[key])) * 1.001)) for key in keys}
-    paths = [ALERTING, RECORDING, *(f"{RUNBOOKS}/{alert.name}.md" for alert in WRITTEN)]
-    return {key: {path: made[path] for path in paths} for key, made in others.items()}
+    return {key: build_room.render(changed(settings, key, float(str(default[key])) * 1.001)) for key in keys}
 
 
 def alert_files(settings: Settings) -> dict[str, str]:
@@ -194,6 +192,13 @@ def test_the_head_says_what_the_rule_and_the_list_of_alerts_do(alert: Alert, fil
 
 
 @functools.cache
+def conditions(text: str) -> dict[str, str]:
+    """The expression of each alert of a rule file, as it is written there."""
+    found = re.findall(r"(?ms)^( +)- alert: (\S+)\n\1  expr: (.+?)\n\1  \w", text)
+    return {alert: expr for _, alert, expr in found}
+
+
+@functools.cache
 def records(text: str) -> dict[str, str]:
     """Each record of a rule file, as it is written there: to read as YAML takes a hundred times as long."""
     return dict(re.findall(r"(?ms)^ +- record: (\S+)\n(.+?)(?=^ +- record: |\Z)", text))
@@ -210,7 +215,7 @@ def behind(files: dict[str, str], alert: Alert) -> set[str]:
 
 
 def decisive(
-    alert: Alert, files: dict[str, str], of_thresholds: dict[str, dict[str, str]]
+    alert: Alert, files: dict[str, str], of_thresholds: dict[str, Mapping[str, str]]
 ) -> tuple[set[str], set[str]]:
     """The settings that the rule depends on, and those that the rule or a record behind it does."""
 
@@ -218,15 +223,15 @@ def decisive(
         before, after = records(files[RECORDING]), records(of_thresholds[key][RECORDING])
         return any(before[name] != after.get(name) for name in names)
 
-    expr = rule_of(files, alert.name)["expr"]
-    itself = {key for key, others in of_thresholds.items() if rule_of(others, alert.name)["expr"] != expr}
+    expr = conditions(files[ALERTING])[alert.name]
+    itself = {key for key, others in of_thresholds.items() if conditions(others[ALERTING])[alert.name] != expr}
     read = behind(files, alert)
     return itself, itself | {key for key in of_thresholds if depend(key, read)}
 
 
 @of_every_alert
 def test_the_conditions_name_and_follow_each_threshold_and_traffic_minimum_of_the_rule(
-    alert: Alert, files: dict[str, str], of_thresholds: dict[str, dict[str, str]]
+    alert: Alert, files: dict[str, str], of_thresholds: dict[str, Mapping[str, str]]
 ) -> None:
     found = Runbook.of(alert, files)
     itself, deeper = decisive(alert, files, of_thresholds)
