@@ -17,7 +17,7 @@ from draftboard.expr.scope import Matcher
 from draftboard.prometheus import Client
 from support.command_line import options_of_commands, run
 from support.fake_vllm import FakeVLLM, accepting
-from support.hostile import CORPUS, ENCODABLE, assert_words, escaped, every, obeyed_by_a_ci
+from support.hostile import CORPUS, ENCODABLE, assert_words, escaped, obeyed_by_a_ci
 from support.loopback import Answer, answering, page
 
 BEFORE, AFTER = (ROOT / f"tests/data/v0.32.0-ngram-{name}.prom" for name in ("idle", "load"))
@@ -275,8 +275,16 @@ def test_the_past_of_a_hostile_model_is_words(text: str, capsys: pytest.CaptureF
     assert "no response" not in err
 
 
-@pytest.mark.parametrize("command", commands(""))
-@every
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        # All commands print an error by one function: in `make test` every text of one of them, and few of the others.
+        pytest.param(command, text, id=f"{name}-{command}", marks=[] if near else [pytest.mark.long])
+        for name, text in CORPUS.items()
+        for command in commands("")
+        for near in [command == "report" or text in FEW]
+    ],
+)
 def test_an_error_of_a_hostile_prometheus_is_one_line(
     command: str, text: str, plan: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -316,7 +324,10 @@ def test_an_error_of_a_server_under_a_sweep_is_words(text: str, capsys: pytest.C
     assert_words(out + err)
 
 
-@pytest.mark.parametrize("text", sorted(filter(None, READABLE)))
+@pytest.mark.parametrize(
+    "text",
+    [pytest.param(text, marks=[] if text in FEW else [pytest.mark.long]) for text in sorted(filter(None, READABLE))],
+)
 def test_the_model_under_a_sweep_is_words(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     class Named(FakeVLLM):
         def page(self) -> str:
