@@ -51,11 +51,13 @@ ON_SPECULATION = (
         keep_firing_for="10m",
         guard=judged.combined("unless", _as_usual).combined("unless", _unknown_lookup)
         & (_enough_to_compare & _enough_to_compare.ago(comparison.BEFORE)),
+        followed=decline.stays_low,
+        until=Setting("thresholds.drop"),
         when="draft acceptance is below ${limit} of its value ${rules.compare_with} ago, within the positions drafted "
-        "at both times",
+        "at both times; where it stays low, until `SpecDecodeAcceptanceDecline` fires",
         summary="Draft acceptance has dropped.",
-        description="${who}: draft acceptance is ${value} of what it was ${rules.compare_with} ago. The workload or "
-        "the drafter has changed.",
+        description="${who}: draft acceptance is ${value} of what it was ${rules.compare_with} ago, or, where it has "
+        "stayed low since, after the last restart. The workload or the drafter has changed.",
         dashboard="overview",
         explained=True,
     ),
@@ -75,7 +77,7 @@ ON_SPECULATION = (
         inhibited_by=("SpecDecodeAcceptanceDrop",),  # The same drop, seen against a day instead of an hour.
     ),
     Alert(
-        name="SpecDecodeAcceptanceDecline",
+        name=decline.DECLINE,
         signal=decline.acceptance_decline,
         beyond="declined",
         for_="1h",

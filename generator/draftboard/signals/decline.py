@@ -2,7 +2,7 @@
 
 from draftboard.catalogue import around
 from draftboard.durations import Duration
-from draftboard.expr.nodes import Before, Evaluator, Expr, If, Now, OverTime, Raw, Ref, first_of, over_level
+from draftboard.expr.nodes import Before, Evaluator, Expr, If, Match, Now, OverTime, Raw, Ref, first_of, over_level
 from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.signals.acceptance import acceptance
@@ -74,3 +74,8 @@ acceptance_decline = Signal(
     bands=good_from(_DROP, good="as-before", under="declined"),
     empty="less than a day of history",
 )
+DECLINE = "SpecDecodeAcceptanceDecline"
+stays_low = acceptance.per(acceptance_at_start) & over_level(
+    "group", Raw(around.ALERTS, matchers=(Match("alertname", "=", DECLINE), Match("alertstate", "=", "pending")))
+)
+"""Acceptance now / that after the last restart, until the alert on its decline fires."""
