@@ -14,6 +14,9 @@ _by_design = ByLabel(_CANCELLED, Setting("thresholds.unfinished"), Labels("model
 _ON_ERRORS = Setting("thresholds.errors") / 2
 """A page on errors ends below it: what moves around the limit is one page."""
 
+_INTERMITTENT = "20m"
+"""What fails for minutes, is well for a quarter of an hour and fails again is one page."""
+
 _BURNS = (
     "${who}: the error budget of the SLO {{ $labels.slo }} burns at ${value} times the sustainable rate"
     "{{ with ${beside} }}{{ with . | first | value }} and is exhausted in {{ . | humanizeDuration }} at "
@@ -41,7 +44,7 @@ ON_SERVING = (
         signal=requests.error_ratio,
         beyond="too-many-errors",
         for_="5m",
-        keep_firing_for="10m",
+        keep_firing_for=_INTERMITTENT,
         severity="critical",
         guard=None,  # What is watched asks for enough requests.
         watched=requests.ERRORS.lately_or_in_hours,
@@ -57,7 +60,7 @@ ON_SERVING = (
         signal=responses.http_failure_ratio,
         beyond="too-many-errors",
         for_="5m",
-        keep_firing_for="10m",
+        keep_firing_for=_INTERMITTENT,
         severity="critical",
         level=Level.SERVICE,
         guard=None,  # What is watched asks for enough requests.
