@@ -1,7 +1,7 @@
 """Alerts on speculation: none is about latency or outage, so none pages by default."""
 
 from draftboard.alerts.alert import COUNTS_REQUESTS, LEAST_REQUESTS, Alert, enough_requests, enough_tokens
-from draftboard.expr.nodes import If, InWindow, Labels
+from draftboard.expr.nodes import If, InWindow, Labels, over_level
 from draftboard.quantity import Setting
 from draftboard.signals import (
     Level,
@@ -51,6 +51,7 @@ ON_SPECULATION = (
         keep_firing_for="10m",
         guard=judged.combined("unless", _as_usual).combined("unless", _unknown_lookup)
         & (_enough_to_compare & _enough_to_compare.ago(comparison.BEFORE)),
+        watched=over_level("max", comparison.acceptance_change),  # Without the name of a record, as what is followed.
         followed=decline.stays_low,
         until=Setting("thresholds.drop"),
         when="draft acceptance is below ${limit} of its value ${rules.compare_with} ago, within the positions drafted "
