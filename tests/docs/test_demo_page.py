@@ -25,7 +25,9 @@ def printed() -> str:
     programs = {name.upper(): str(program(name)) for name in ("prometheus", "promtool", "alertmanager")}
     environment = {**os.environ, **programs, "PYTHONPATH": str(ROOT / "generator"), "COLUMNS": "200"}
     command = [sys.executable, "-m", "draftboard", "demo", "--details"]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def rows(printed: str, title: str) -> list[list[list[str]]]:

@@ -84,7 +84,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of an experiment that has begun."""
     path = tmp_path_factory.mktemp("plan") / "plan.json"
     with pytest.raises(SystemExit, match="0"):
-        main(["experiment", "plan", str(path), "--arm", "a=true", "--arm", "b=true", "--start", "1700000000"])
+        main(["experiment", "plan", str(path), "--arm=a=true", "--arm=b=true", "--pairs=16", "--start=1700000000"])
     return path
 
 
