@@ -64,8 +64,8 @@ PAGE = Page(
                 description="Health of each model, since when, what to do first, and the figures behind it.",
                 action=f"Start at the top; each cell opens the page that explains it. {next_steps.next_gain.action}",
             ),
-            worst_first(health.health, width=10),
-            totals(states.engines_by_state, width=6, height=9),
+            worst_first(health.health, width=12),
+            totals(states.engines_by_state, width=4, height=9),
             firing_alerts(width=8),
         ),
         row(
@@ -116,8 +116,8 @@ PAGE = Page(
         ),
         row(
             "What has changed?",
-            timeline(states.state, width=8),
-            *trends(comparison.acceptance_change, comparison.length_anomaly, width=8),
+            timeline(states.state),
+            *trends(comparison.acceptance_change, comparison.length_anomaly, width=6),
             collapsed=True,
         ),
     ),

@@ -16,7 +16,7 @@ from draftboard.signals.latency import Latency, by_latency
 from draftboard.signals.next_steps import rank
 
 _SUBJECT, _ALERT = 96, 206
-"""Least pixels of a model's or server's name, which breaks, and of an alert's: both fit a phone beside the severity."""
+"""Pixels of a model's or server's name at least, which breaks, and of an alert's: both fit a phone."""
 
 
 @kind
@@ -110,7 +110,7 @@ def firing_alerts(context: Context, *, width: int) -> Built:
             fields.TEXT_AS_IT_IS,
             columns.of_signal(severity, settings, filled=True),
             override("byName", subject, custom_minWidth=_SUBJECT, custom_wrapText=True),
-            override("byName", name, links=runbook, custom_minWidth=_ALERT),
+            override("byName", name, links=runbook, custom_width=_ALERT),
         ],
         transformations=rows(titles, columns.worst_first(signals, (severity, age)), (value_of(age.name),)),
     )

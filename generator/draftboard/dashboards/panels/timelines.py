@@ -20,9 +20,7 @@ _MOST = 25
 
 
 @kind
-def timeline(
-    context: Context, signal: Signal, *, level: Level | None = None, lasting_first: bool = False, width: int = 12
-) -> Built:
+def timeline(context: Context, signal: Signal, *, level: Level | None = None, lasting_first: bool = False) -> Built:
     """A signal of few values over time.
 
     If wanted, series that last until the end of the time range come first, and only the lowest of either are shown.
@@ -38,7 +36,7 @@ def timeline(
             for expr in exprs.values()
             for part, how in parts.items()
         }
-    size = (width, 8) if level is Level.MODEL else (GRID_WIDTH, _TALL)  # Names of servers and engines are long.
+    size = (12, 8) if level is Level.MODEL else (GRID_WIDTH, _TALL)  # Names of servers and engines are long.
     return _states(queried, signal, level, exprs, size=size)
 
 
