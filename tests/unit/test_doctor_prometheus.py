@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -14,6 +15,7 @@ from draftboard.errors import DraftboardError
 from draftboard.prometheus import Client, LoadedRule, Target
 from draftboard.rules import RELEASES, RecordingRule, alerting_groups, recording_groups
 from draftboard.settings import Settings
+from support.command_line import run
 from support.loopback import Answer, answering, page
 
 SETTINGS = Settings()
@@ -169,6 +171,19 @@ def test_the_rules_of_another_server_are_compared_with_the_build() -> None:
         examination = examine_prometheus(client, SETTINGS, 0.0, ruler=ruler)
     (found,) = [one for one in examination.findings if one.where == "rules"]
     assert "are not loaded: VLLMErrors" in found.what
+
+
+def test_rules_are_read_once_for_all_that_is_examined(capsys: pytest.CaptureFixture[str]) -> None:
+    store = page(json.dumps({"status": "success", "data": {"resultType": "vector", "result": []}}))
+    paths, rules = list[str](), _ruler([*every_rule()])
+
+    def counting(request: BaseHTTPRequestHandler) -> None:
+        paths.append(request.path)
+        rules(request)
+
+    with answering(store) as stores, answering(counting) as ruler:
+        run("doctor", "--prometheus", stores, "--ruler", ruler, "--cost", capsys=capsys)
+    assert paths == ["/api/v1/rules"]
 
 
 def test_a_ruler_that_does_not_answer_is_an_error() -> None:

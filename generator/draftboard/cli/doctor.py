@@ -51,7 +51,6 @@ def doctor_command(
     from draftboard.access import Access
     from draftboard.alerts import load
     from draftboard.cli import screen
-    from draftboard.prometheus import Client
 
     reads = bool(sources or prometheus is not None)
     shared.require(at is None or prometheus is not None, "--at requires --prometheus")
@@ -72,8 +71,8 @@ def doctor_command(
     if prometheus is not None:
         with ExitStack() as opened:
             of_store = replace(access, tenant=settings.stack.queried.tenant) if settings.stack.queried else access
-            client = opened.enter_context(Client(prometheus, of_store))
-            evaluates = None if ruler is None else opened.enter_context(Client(ruler, of_store))
+            client = opened.enter_context(doctor.ReadOnce(prometheus, of_store))
+            evaluates = None if ruler is None else opened.enter_context(doctor.ReadOnce(ruler, of_store))
             then = time.time() if at is None else at
             examinations.append(doctor.examine_prometheus(client, settings, then, release, evaluates))
             examinations += [doctor.examine_cost(client, settings, then, evaluates)] if cost else []

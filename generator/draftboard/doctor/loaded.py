@@ -28,6 +28,18 @@ _KEPT = {
 _RELEASE = re.compile(r'"release", "([^"]*)"')
 
 
+class ReadOnce(Client):
+    """A Prometheus whose rules are read once, however many examinations look at them."""
+
+    _read: list[LoadedRule] | None = None
+
+    def rules(self) -> list[LoadedRule]:
+        """All rules that were evaluated when they were first read."""
+        if self._read is None:
+            self._read = super().rules()
+        return self._read
+
+
 def of_ours(rules: Sequence[LoadedRule]) -> list[LoadedRule]:
     """Those of groups that a build of Draftboard names."""
     return [rule for rule in rules if rule.group.startswith(GROUPS)]
