@@ -21,13 +21,11 @@ OF_RATIOS = {
     "model:draftboard_spec_class_speedup_high:ratio_rate5m": "acceptance of a class, costs of its model",
 }
 """Rules that compare ratios of different moments, each of counters of one: `apart` says how much these can differ."""
-_GAUGES = {"target:vllm_server_outlier:bool": "requests that run, and those that wait: gauges"}
 FURTHER = {
-    **dict.fromkeys(("alerts", "ray"), _GAUGES),
     "objectives": {
-        "service:vllm_sli_error:ratio_rate5m": "what is refused counts above and below the line",
+        "service:vllm_sli_error:ratio_rate5m": "what failed of the answers counts above and below the line",
         "service:vllm_slo_bad_events:rate5m": "of events only the errors are of another moment: it reads none",
-    },
+    }
 }
 
 

@@ -6,7 +6,21 @@ all that is made of their ratios reads that group and its own alone.
 """
 
 from draftboard.expr.scope import Level
-from draftboard.signals import Signal, acceptance, capacity, classes, costs, depth, drafting, gains, slo_events, traffic
+from draftboard.signals import (
+    Signal,
+    acceptance,
+    capacity,
+    classes,
+    costs,
+    depth,
+    drafting,
+    gains,
+    presence,
+    requests,
+    responses,
+    slo_events,
+    traffic,
+)
 
 COUNTERS = "counters"
 _COUNTERS = {
@@ -22,6 +36,12 @@ _RATIOS = {
     *(costs.CHEAP.token, costs.CHEAP.base, costs.DEAR.token, costs.DEAR.base),
     *(gains.gain_at, gains.shorter_gain_high),
 }
+_ANSWERS = {
+    *(presence.seen, presence.known),  # HTTP servers know no model.
+    *(responses.http_requests, responses.http_failures, responses.http_faults, responses.http_responses),
+    *(requests.requests_finished, requests.request_rate, requests.errors, requests.requests_rejected),
+    *(requests.unfinished, slo_events.refused, capacity.preemptions),
+}
 _CLASSES = {classes.class_speedup_low, classes.class_speedup_high}
 
 
@@ -33,4 +53,4 @@ def group_of(signal: Signal, level: Level, family: str) -> str:
         return "ratios"
     if signal in _CLASSES:
         return "classes"
-    return "requests" if signal is slo_events.refused else family
+    return "answers" if signal in _ANSWERS else family

@@ -28,7 +28,7 @@ from draftboard.expr.nodes import (
 from draftboard.expr.scope import Level
 from draftboard.quantity import EVALUATION, Setting
 from draftboard.signals.drafting import configured_k, lowest_k, runs
-from draftboard.signals.presence import REMEMBERED, known, of_servers
+from draftboard.signals.presence import REMEMBERED, known, last_known, of_servers
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.traffic import generation_tokens
 from draftboard.status import Status
@@ -60,7 +60,7 @@ restarts = Signal(
 
 def _just_before(figure: Signal) -> Expr:
     """What was known last, an evaluation ago: a server that restarts is silent in between."""
-    return OverTime("last_over_time", figure, REMEMBERED, offset=EVALUATION)
+    return last_known(figure, EVALUATION)
 
 
 def _changed(number: Signal, how: str) -> Expr:
@@ -108,8 +108,8 @@ new_arm = Signal(
 def _renamed(label: str) -> Signal:
     """Where what engines run has another name than any that was known last, with the former one as a label."""
     names = over_level("group", runs.without(label, ""), label)
-    known = OverTime("last_over_time", names, REMEMBERED, offset=EVALUATION)
-    former = LabelReplace(known, "before", "$1", label, "(.*)")
+    before = _just_before(names)
+    former = LabelReplace(before, "before", "$1", label, "(.*)")
     return Signal(
         name=f"{label}_changed",
         title=f"Changes of {probe.named(label)}",
@@ -118,7 +118,7 @@ def _renamed(label: str) -> Signal:
         action="Compare what graphs show before and after it.",
         note="Of engines with Draftboard's plugin for vLLM. Marked on every graph.",
         unit=Unit.CODE,
-        expr=Carrying(names.combined("unless", known), "before", former, (LEVEL,)),
+        expr=Carrying(names.combined("unless", before), "before", former, (LEVEL,)),
         record=f"draftboard_spec_{label}:changed",
         by=("before", label),
         codes=(Code(1, "changed", Status.ODD),),
@@ -129,7 +129,7 @@ def _renamed(label: str) -> Signal:
 renamed = {label: _renamed(label) for label in (probe.VERSION, probe.DRAFTER)}
 """Of what engines run, what changes most often; `draftboard history` names all."""
 _failed = Function("resets", Raw(around.UP, window=REMEMBERED))
-_answered = Function("avg_over_time", Raw(around.UP, window=REMEMBERED))
+_answered = OverTime("avg_over_time", Raw(around.UP), REMEMBERED)
 _failures = of_servers("max", _failed & (_answered < Setting("thresholds.answered")))
 """How often a server failed its scrapes; a single lost scrape now and then is none."""
 interruptions = Signal(

@@ -1,20 +1,6 @@
 """Health: the worst of servers, users and economics in one word, and since when."""
 
-from draftboard.expr.nodes import (
-    AtLevel,
-    Before,
-    Evaluator,
-    Expr,
-    If,
-    Labels,
-    Not,
-    Now,
-    OverTime,
-    Ref,
-    first_of,
-    on,
-    over_level,
-)
+from draftboard.expr.nodes import AtLevel, Evaluator, Expr, If, Labels, Not, Now, OverTime, first_of, on, over_level
 from draftboard.expr.scope import Level
 from draftboard.quantity import EVALUATION, RATE_WINDOW, Setting
 from draftboard.signals import capacity, comparison, events, fleet, integrity, presence, requests, responses, stalls
@@ -144,9 +130,9 @@ def since(of: Signal, record: str) -> Signal:
     name = f"{of.name}_since"
     # By its own record, whose present some rulers see one evaluation late; of what is kept the latest, for that reason.
     latest = OverTime("last_over_time", of, EVALUATION * 2)
-    changed = latest.combined("!=", OverTime("last_over_time", of, presence.REMEMBERED, offset=EVALUATION))
+    changed = latest.combined("!=", presence.last_known(of, EVALUATION))
     # Multiplied, it has no name of its own, as the time of now has none.
-    before, now = Before(Ref(name), presence.REMEMBERED, "max_over_time") * 1, Now() + latest * 0
+    before, now = presence.last_recorded(name, "max_over_time") * 1, Now() + latest * 0
     return Signal(
         name=name,
         title=f"Time of the last change: {within(of.title)}",

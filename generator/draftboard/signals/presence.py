@@ -18,12 +18,13 @@ from draftboard.expr.nodes import (
     OverTime,
     Raw,
     Ref,
+    Span,
     first_of,
     on,
     over_level,
 )
 from draftboard.expr.scope import Level
-from draftboard.quantity import EVALUATION, RATE_WINDOW, SCRAPE, SILENCE, Quantity, Setting, largest
+from draftboard.quantity import EVALUATION, LOOK_BACK, RATE_WINDOW, SCRAPE, SILENCE, Quantity, Setting, largest
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.signal import Code, Signal, Unit
 from draftboard.status import Status
@@ -50,6 +51,20 @@ def _answers(matchers: tuple[Match, ...] = ()) -> Expr:
     """1 for targets that answered a scrape lately, else 0: a single failed scrape is no outage."""
     lately = Function("max_over_time", Raw(around.UP, SILENCE, matchers))
     return lately & Raw(around.UP, matchers=matchers)  # What left discovery is no target.
+
+
+def last_known(figure: Expr, ago: Span) -> Expr:
+    """Its value at an evaluation so long ago, or the last before a gap: one as long as `rules.remember` is bridged."""
+    lately, before = (
+        OverTime("last_over_time", figure, *one) for one in ((LOOK_BACK, ago), (REMEMBERED, ago, LOOK_BACK))
+    )
+    return first_of(lately, before)
+
+
+def last_recorded(name: str, function: str = "last_over_time") -> Expr:
+    """What the record of a signal held last: where it goes on from its own past."""
+    record = Ref(name)
+    return first_of(Before(record, LOOK_BACK, function), Before(record, REMEMBERED, function, LOOK_BACK))
 
 
 MANY = 50
@@ -88,7 +103,7 @@ _engines_seen = If(Evaluator.RECORDS, seen.at(Level.ENGINE), _seen_lately)
 def _known_by_records() -> Expr:
     """Seen now, or known before and still a target."""
     now = over_level("group", Raw(SEEN_BY))
-    just_before, ever = Before(Ref("known"), EVALUATION * 2), Before(Ref("known"), REMEMBERED)
+    just_before, ever = Before(Ref("known"), EVALUATION * 2), Before(Ref("known"), REMEMBERED, pace=LOOK_BACK)
     lately = over_level("group", _engines_seen)  # Rules that were loaded lately have no past of their own.
     # Only across a gap it is also the model that another has replaced.
     before = just_before.combined("or", ever, _SAME_TARGET).combined("or", lately, _SAME_TARGET)
@@ -125,7 +140,7 @@ _never_seen = (
 """Targets with a method label, or of a job of vLLM, that do not answer and never have."""
 _up = Raw(around.UP)
 _expected_up = first_of(
-    Function("max_over_time", Raw(around.UP, _STARTUP)).equals(1),
+    OverTime("max_over_time", _up, _STARTUP).equals(1),
     *(_up.ago(_STARTUP), OverTime("last_over_time", _up, REMEMBERED, _STARTUP)),
 )
 """Targets that once answered, and those that were scraped in vain before a new server's time to start."""

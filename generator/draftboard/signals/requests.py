@@ -102,18 +102,18 @@ ACCEPTED = Raw(around.HTTP_REQUESTS, Window.RATE, (Match("handler", "=~", GENERA
 """Requests that their server accepted, counted as their connection ends, whoever ends it."""
 
 
-def _of_targets(series: Expr) -> Expr:
-    """A rate over all models of a server: HTTP knows none."""
-    return over_level("sum", of_known("sum", Function("rate", series)).at(Level.TARGET))
+def _of_targets(counted: Expr) -> Expr:
+    """Over all models of a server: HTTP knows none."""
+    return over_level("sum", of_known("sum", counted).at(Level.TARGET))
 
 
 _ENOUGH = Setting("traffic.requests_to_judge")
-_started = InWindow(rate(latency.TIME_TO_FIRST_TOKEN.count))
-_accepted = _of_targets(ACCEPTED)
-_left_running = ((_started - InWindow(request_rate) - requests_running) / _started) & (_started >= _ENOUGH)
-_left_at_all = ((_accepted - _of_targets(Raw(serving.REQUESTS_FINISHED, Window.RATE))) / _accepted) & (
-    InWindow(_accepted) >= _ENOUGH
+_started, _accepted = (
+    InWindow(rate(latency.TIME_TO_FIRST_TOKEN.count)),
+    InWindow(_of_targets(Function("rate", ACCEPTED))),
 )
+_left_running = 1 - (InWindow(request_rate) + OfOneMoment(requests_running)).per(_started >= _ENOUGH)
+_left_at_all = 1 - InWindow(_of_targets(request_rate.at(Level.ENGINE))).per(_accepted >= _ENOUGH)
 unfinished = Signal(
     name="unfinished",
     title="Unfinished requests",
@@ -124,7 +124,7 @@ unfinished = Signal(
     note='Within the window. vLLM does not count them: finished_reason="abort" stays 0, and HTTP counts them as 2xx. A '
     "request with several choices counts as several that finish.",
     better=Better.LOWER,
-    expr=merged("of", {"started": OfOneMoment(_left_running), "accepted": _left_at_all}).max("of"),
+    expr=merged("of", {"started": _left_running, "accepted": _left_at_all}).max("of"),
     record="vllm_requests_unfinished:ratio_rate{window}",
     bands=good_under(Setting("thresholds.unfinished"), good="normal", beyond="given-up"),
     empty="too few requests in the window",
@@ -222,6 +222,9 @@ requests_rejected = Signal(
     record="vllm_admission_rejections:rate{window}",
     by=("reason",),
     empty="no limit on the queue is exported: vLLM older than 0.32, or no vLLM series",
+)
+finished_of_service, rejected_of_service = (
+    over_level("sum", one.at(Level.MODEL)) for one in (request_rate, requests_rejected.sum("reason"))
 )
 rejection_ratio = Signal(
     name="rejection_ratio",

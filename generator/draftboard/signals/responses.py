@@ -1,11 +1,11 @@
 """What HTTP servers respond, by class of status."""
 
-from draftboard.catalogue import around, serving
-from draftboard.expr.nodes import AtLeast, AtLevel, If, Ref, first_of, ignoring, over_level, rate, rate_of_each
+from draftboard.catalogue import around
+from draftboard.expr.nodes import AtLeast, AtLevel, If, Ref, first_of, ignoring, over_level, rate_of_each
 from draftboard.expr.scope import Level
 from draftboard.signals.hours import in_hour
 from draftboard.signals.presence import of_servers
-from draftboard.signals.requests import ERROR_BANDS, Failing
+from draftboard.signals.requests import ERROR_BANDS, Failing, rejected_of_service
 from draftboard.signals.signal import Better, Signal, Unit
 from draftboard.status import Status
 
@@ -68,9 +68,7 @@ http_faults = Signal(
     note="A rejected request is answered with 503. Releases before 0.32 count no rejections, and have no such limit.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
-    expr=over_level(
-        "sum", first_of(AtLeast(http_failures - rate(serving.ADMISSION_REJECTIONS, by=()), 0), http_failures)
-    ),
+    expr=over_level("sum", first_of(AtLeast(http_failures - rejected_of_service, 0), http_failures)),
     record="vllm_http_faults:rate{window}",
     levels=(Level.SERVICE,),
     empty="no HTTP error",

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 
-from draftboard.catalogue import serving
 from draftboard.expr.nodes import (
     Before,
     Bound,
@@ -18,7 +17,6 @@ from draftboard.expr.nodes import (
     ignoring,
     merged,
     over_level,
-    rate_of_all,
     rate_of_each,
 )
 from draftboard.expr.scope import Level
@@ -54,12 +52,12 @@ def _recorded_events(name: SloName) -> Expr:
     return If(Evaluator.RECORDS_AT_ONCE, events.where("slo", name).sum("slo"), _events(name))
 
 
-_ended = rate_of_all(serving.REQUESTS_FINISHED, serving.ADMISSION_REJECTIONS)
-_some_ended = over_level("sum", requests.requests_finished.sum("finished_reason").at(Level.MODEL))
-_some_rejected = over_level("sum", requests.requests_rejected.sum("reason").at(Level.MODEL))
+_finished, _rejected = (one.at(Level.MODEL) for one in (requests.requests_finished, requests.requests_rejected))
+# Together: what a release does not count does not silence the other.
+_ended = over_level("sum", first_of(_finished, _rejected))
 _failed = first_of(
-    _ended.where("finished_reason", "error"),
-    constant(0, _some_ended),  # Old releases count neither.
+    over_level("sum", first_of(_finished.where("finished_reason", "error"), _rejected)),
+    constant(0, requests.finished_of_service),  # Old releases count neither.
 )
 
 
@@ -90,7 +88,7 @@ def _unserved() -> Expr:
     usual = Before(Ref("slo_events"), REMEMBERED, "avg_over_time")
     nobody = first_of(states.servers_down.equals(1), absence.gone)
     # What was counted before the outage still counts within the window of a rate.
-    counted = first_of(_some_ended > 0, _some_rejected > 0)
+    counted = first_of(requests.finished_of_service > 0, requests.rejected_of_service > 0)
     lost = (usual.where("slo", "errors").sum("slo") & nobody).combined("unless", counted)
     return If(Evaluator.RECORDS, merged("source", {"refused": refused, "lost": lost}).sum("source"), refused)
 

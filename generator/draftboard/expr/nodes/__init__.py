@@ -63,7 +63,7 @@ from draftboard.expr.nodes.relabelled import (
     merged,
     renamed,
 )
-from draftboard.expr.nodes.series import InWindow, MetricOfDialect, Raw, Window, rate, rate_of_all, rate_of_each
+from draftboard.expr.nodes.series import InWindow, MetricOfDialect, Raw, Window, rate, rate_of_each
 from draftboard.expr.nodes.values import (
     Aggregate,
     AtLeast,

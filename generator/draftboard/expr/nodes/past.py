@@ -59,6 +59,7 @@ class Before(Expr):
     signal: Ref
     span: Span
     function: str = "last_over_time"
+    pace: Span = EVALUATION
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Literal
 
 from draftboard.catalogue import Metric
-from draftboard.expr.nodes.expression import Expr, FirstOf, Span
+from draftboard.expr.nodes.expression import Expr, Span
 from draftboard.expr.nodes.labels import Match, Names
 from draftboard.expr.nodes.values import Function, over_level
 
@@ -49,8 +49,3 @@ def rate(metric: Metric, by: tuple[str, ...] | None = None) -> Expr:
 def rate_of_each(metric: Metric) -> Expr:
     """Per-second increase of each series of a counter."""
     return Function("rate", Raw(metric, Window.RATE))
-
-
-def rate_of_all(*metrics: Metric) -> Expr:
-    """Per-second increase of several counters together: what one of them lacks does not silence the others."""
-    return over_level("sum", FirstOf(tuple(rate_of_each(metric) for metric in metrics)))
