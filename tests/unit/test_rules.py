@@ -222,12 +222,14 @@ def test_every_division_is_guarded_or_its_divisor_is_never_zero(files: dict[str,
 
 
 def is_over_zero(expr: Any) -> bool:
-    """Whether an expression is `(... > 0)`, or a number over 0."""
+    """Whether an expression is `(... > 0)` or at least a number over 0, or such a number."""
     while isinstance(expr, promql_parser.ParenExpr):
         expr = expr.expr
     if isinstance(expr, promql_parser.NumberLiteral):
         return bool(expr.val > 0)
-    return isinstance(expr, promql_parser.BinaryExpr) and str(expr.op) == ">" and str(expr.rhs) == "0"
+    if not isinstance(expr, promql_parser.BinaryExpr):
+        return False
+    return (str(expr.op) == ">" and str(expr.rhs) == "0") or (str(expr.op) == ">=" and is_over_zero(expr.rhs))
 
 
 def test_no_regular_expression_where_an_equality_would_do(files: dict[str, str]) -> None:
