@@ -58,7 +58,7 @@ restarts = Signal(
 )
 
 
-def _just_before(figure: Signal) -> Expr:
+def _just_before(figure: Expr) -> Expr:
     """What was known last, an evaluation ago: a server that restarts is silent in between."""
     return last_known(figure, EVALUATION)
 
