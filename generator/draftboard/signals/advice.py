@@ -1,6 +1,6 @@
 """What to change: the first change that the numbers suggest."""
 
-from draftboard.expr.nodes import AsRecorded, Evaluator, Expr, If, InWindow, Now, Ref, first_of
+from draftboard.expr.nodes import AsRecorded, Before, Evaluator, Expr, If, InWindow, Now, Ref, first_of
 from draftboard.expr.scope import Level
 from draftboard.quantity import RATE_WINDOW, Setting
 from draftboard.signals import economics, gains, users
@@ -12,7 +12,7 @@ from draftboard.signals.depth import first_position
 from draftboard.signals.drafting import adaptive, k_differs
 from draftboard.signals.health import WELL, health, health_since
 from draftboard.signals.integrity import judged
-from draftboard.signals.presence import last_recorded
+from draftboard.signals.presence import REMEMBERED
 from draftboard.signals.signal import Code, Signal, Unit
 from draftboard.signals.traffic import draft_tokens
 from draftboard.signals.verdicts import even, loses, refuted, unclear
@@ -43,7 +43,7 @@ fall_age = Signal(
     decimals=1,
 )
 """For reports, which keep no past: rules go on from their own."""
-_fell_before = _lasts(last_recorded("advice"), last_recorded("advice_since"))
+_fell_before = _lasts(Before(Ref("advice"), REMEMBERED), Before(Ref("advice_since"), REMEMBERED))
 ADVICE = Decision(
     {
         "slower": Choice(

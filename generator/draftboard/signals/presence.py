@@ -54,7 +54,10 @@ def _answers(matchers: tuple[Match, ...] = ()) -> Expr:
 
 
 def last_known(figure: Expr, ago: Span) -> Expr:
-    """Its value at an evaluation so long ago, or the last before a gap: one as long as `rules.remember` is bridged."""
+    """Its value at an evaluation so long ago, or the last before a gap: one of up to `rules.remember` is bridged.
+
+    Where a series ended, and evaluations went on, of up to that less `LOOK_BACK`.
+    """
     lately, before = (
         OverTime("last_over_time", figure, *one) for one in ((LOOK_BACK, ago), (REMEMBERED, ago, LOOK_BACK))
     )
