@@ -37,13 +37,15 @@ RELOADED = {
 }
 # The port in the container of each service that a browser or a client opens.
 PAGES = {"grafana": 3000, "prometheus": 9090, "vllm": 8000, "vllm-baseline": 8000, "simulator": 8000}
-# What Prometheus knew of its own samples lately: how many days a full limit will hold, judged after one day.
-DAYS_KEPT = """'
+# What Prometheus knew of its own samples lately: how many days a full limit will hold, judged after one day. The limit
+# may be new: no scrape has it yet.
+LIMIT = "wget -q -O - http://127.0.0.1:9090/metrics | sed -n 's/^prometheus_tsdb_retention_limit_bytes //p'"
+DAYS_KEPT = """"
     (time() - last_over_time(prometheus_tsdb_lowest_timestamp_seconds[1d])) / 86400
-    * (last_over_time(prometheus_tsdb_retention_limit_bytes[1d]) > 0)
+    * on () group_left () (vector($limit) > 0)
     / last_over_time(prometheus_tsdb_storage_blocks_bytes[1d]) < {days}
     and (time() - last_over_time(prometheus_tsdb_lowest_timestamp_seconds[1d])) > 86400
-'"""
+\""""
 LEAST_FREE = 0.05  # of the disk that holds the samples
 
 
@@ -156,7 +158,7 @@ class Stack:
     def warn_of_size(self, days: int) -> None:
         """Say it where the limit by size, at the growth so far, will keep fewer days than rules look back."""
         query = f"promtool query instant http://127.0.0.1:9090 {DAYS_KEPT.format(days=days)} || true"
-        printed = self.run("exec", "-T", "prometheus", "sh", "-c", query, read=True)
+        printed = self.run("exec", "-T", "prometheus", "sh", "-c", f"limit=$({LIMIT}); {query}", read=True)
         if kept := re.search(r"=> ([\d.]+) @", printed):
             warn(
                 "stack.py",
