@@ -92,7 +92,7 @@ def test_the_users_times_decide_and_the_baseline_is_an_entry_of_its_own() -> Non
 
 
 def test_expected_speedups_are_ranges_where_users_times_are_measured_and_steps_are_not() -> None:
-    servers = server(0.02, "a:1", batch=1.5, requests=90), PLAIN
+    servers = server(0.02, "a:1", batch=1.5, requests=72), PLAIN
     told = Reading([], Growth(servers, SECONDS), Settings(), "eagle3").report()
     model, _ = told.models
     found = known(model.speculation)

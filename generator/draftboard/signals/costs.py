@@ -15,6 +15,7 @@ from draftboard.expr.nodes import (
     Evaluator,
     Expr,
     If,
+    InDialect,
     Interpolated,
     IsSet,
     Match,
@@ -29,13 +30,14 @@ from draftboard.expr.nodes import (
     over_level,
     rate,
 )
+from draftboard.expr.scope import Level
 from draftboard.quantity import EVALUATION, RATE_WINDOW, Setting
 from draftboard.signals import capacity
 from draftboard.signals.acceptance import coverage, draft_length
 from draftboard.signals.baseline import METHOD, MODEL, of_baseline, of_speculating
 from draftboard.signals.signal import Better, Code, Signal, Unit
 from draftboard.signals.steps import LOAD, STEP_TIMES_BY_BATCH
-from draftboard.signals.traffic import decode_steps, drafts, first_tokens
+from draftboard.signals.traffic import decode_steps, drafts, first_tokens, step_seconds
 from draftboard.status import Status
 
 _IS_CURVE = IsSet("draft_cost.inflation_is_curve")
@@ -51,23 +53,35 @@ draft_cost = Signal(
     expr=ByLabel(Setting("draft_cost.by_method"), Setting("draft_cost.default"), METHOD, drafts),
     empty="speculation is off",
 )
-_running = capacity.batch.expr
+# Few scrapes of running requests scatter widely; each request in decode adds a second a second to the time of steps.
+_in_decode = If(
+    Evaluator.ONCE,
+    capacity.batch.expr,
+    If(InDialect(latency.STEP_LATENCY.sum), over_level("avg", step_seconds.at(Level.ENGINE)), capacity.batch.expr),
+)
 _in_a_step = decode_steps / rate(latency.STEP_TOKENS.count)
 decode_batch = Signal(
     name="decode_batch",
     title="Batch of a decode step",
     question="How many requests share a decode step?",
-    description="Decode steps of all requests / steps of the engines, or the mean number of running requests per "
+    description="Decode steps of all requests / steps of the engines, or the mean number of requests in decode per "
     "engine where that is larger.",
     action="Compare it with the batches at which costs were measured.",
     note="Both read low: the first where several API servers count the steps of one engine, the second where "
     "engines idle in between.",
     unit=Unit.REQUESTS,
-    expr=first_of(_in_a_step > _running, _running, _in_a_step),
+    expr=first_of(_in_a_step > _in_decode, _in_decode, _in_a_step),
     record="vllm_decode_batch:mean_rate{window}",
     empty="idle",
     decimals=1,
 )
+
+
+def _to_baseline(figure: Expr) -> Expr:
+    of_model = Aggregate("avg", MODEL, of_baseline(figure))
+    return of_speculating(figure).ratio(of_model, on(*MODEL, group="left"))
+
+
 batch_to_baseline = Signal(
     name="batch_to_baseline",
     title="Batch of a decode step vs. the baseline",
@@ -76,10 +90,20 @@ batch_to_baseline = Signal(
     "on.",
     action="Where it is far from 1 at equal requests, spread them as evenly over the engines of both.",
     unit=Unit.TIMES,
-    expr=of_speculating(decode_batch).ratio(
-        Aggregate("avg", MODEL, of_baseline(decode_batch)), on(*MODEL, group="left")
-    ),
+    expr=_to_baseline(decode_batch),
     empty="no baseline of this model, or idle",
+    decimals=2,
+)
+gathering_to_baseline = Signal(
+    name="gathering_to_baseline",
+    title="Gathering of requests vs. the baseline",
+    question="Do requests gather on some engines, or at some times, more than on the baseline?",
+    description="Batch of a decode step / mean number of requests in decode per engine, divided by the baseline's.",
+    action="Spread requests evenly over the engines of both.",
+    note="It grows as engines idle more: sooner answers alone do so, too.",
+    unit=Unit.TIMES,
+    expr=_to_baseline(decode_batch / _in_decode),
+    empty=batch_to_baseline.empty,
     decimals=2,
 )
 plain_share = AtLeast(1 - coverage, 0)
