@@ -53,24 +53,21 @@ draft_cost = Signal(
     expr=ByLabel(Setting("draft_cost.by_method"), Setting("draft_cost.default"), METHOD, drafts),
     empty="speculation is off",
 )
-# Few scrapes of running requests scatter widely; each request in decode adds a second a second to the time of steps.
-_in_decode = If(
-    Evaluator.ONCE,
-    capacity.batch.expr,
-    If(InDialect(latency.STEP_LATENCY.sum), over_level("avg", step_seconds.at(Level.ENGINE)), capacity.batch.expr),
-)
+_running = capacity.batch.expr
+_API_SERVERS = 1.75
+"""Running requests over those in a step, from which on several API servers count the steps of one engine, each."""
 _in_a_step = decode_steps / rate(latency.STEP_TOKENS.count)
 decode_batch = Signal(
     name="decode_batch",
     title="Batch of a decode step",
     question="How many requests share a decode step?",
-    description="Decode steps of all requests / steps of the engines, or the mean number of requests in decode per "
-    "engine where that is larger.",
+    description="Decode steps of all requests / steps of the engines, or the mean number of running requests per "
+    "engine where that is far larger.",
     action="Compare it with the batches at which costs were measured.",
-    note="Both read low: the first where several API servers count the steps of one engine, the second where "
-    "engines idle in between.",
+    note="Far larger is 1.75 times: several API servers count the steps of one engine. Less is chance, as few scrapes "
+    "see the running requests.",
     unit=Unit.REQUESTS,
-    expr=first_of(_in_a_step > _in_decode, _in_decode, _in_a_step),
+    expr=first_of(_running > _in_a_step * _API_SERVERS, _in_a_step, _running),
     record="vllm_decode_batch:mean_rate{window}",
     empty="idle",
     decimals=1,
@@ -93,6 +90,12 @@ batch_to_baseline = Signal(
     expr=_to_baseline(decode_batch),
     empty="no baseline of this model, or idle",
     decimals=2,
+)
+# Each request in decode adds a second a second to the time of steps; few scrapes of running requests scatter about it.
+_in_decode = If(
+    Evaluator.ONCE,
+    _running,
+    If(InDialect(latency.STEP_LATENCY.sum), over_level("avg", step_seconds.at(Level.ENGINE)), _running),
 )
 gathering_to_baseline = Signal(
     name="gathering_to_baseline",
