@@ -92,7 +92,8 @@ def _of_the_worst(
         description="The worst model, of equals the busiest: its health, for how long, why, and what to do first; else "
         "the one of which another K gains most.",
         action=action,
-        fields=look | {"noValue": watched.NO_ANSWER if else_why else fields.NO_VALUE},
+        # Where nothing is to do, the second panel is empty, and looks like no button.
+        fields=look | ({"noValue": watched.NO_ANSWER} if else_why else _NUMBER | {"noValue": fields.NO_VALUE}),
         targets=[*(query(expr, ref, legend=legend, instant=True) for ref, (expr, legend) in lines.items()), *else_why],
         options=GRAFANA["tiles"]["options"] | {"text": {"titleSize": 12, "valueSize": 18}},
         overrides=[
