@@ -199,7 +199,7 @@ def scraping(page: str, folder: Path, places: Mapping[str, str]) -> Iterator[dic
 
 def prometheus(url: str) -> dict[str, str]:
     """By the addresses that pages give it."""
-    return dict.fromkeys(("http://127.0.0.1:9090", "prometheus:9090"), url)
+    return dict.fromkeys(("http://127.0.0.1:9090", "http://prometheus:9090", "prometheus:9090"), url)
 
 
 def recorded(url: str) -> None:
@@ -214,6 +214,9 @@ def reader(page: str, tmp_path: Path, shell: Shell, past: str) -> Iterator[Reade
         (tmp_path / name).symlink_to(ROOT / name)
     for ours, saved in {"a": "before", "b": "after"}.items():
         shutil.copy(ROOT / f"tests/data/v0.32.0-ngram-pair-{saved}.prom", tmp_path / f"{ours}.prom")
+    if page == "docs/operate/upgrade.md":
+        (rules,) = re.findall(r"(?ms)^```yaml\n(groups:\n.*?)^```", (ROOT / page).read_text())
+        (tmp_path / "hours.rules.yaml").write_text(rules)
     if page == "docs/operate/settings.md":
         settings, *_ = re.findall(r"(?ms)^```toml\n(.*?)^```", (ROOT / page).read_text())
         (tmp_path / "draftboard.toml").write_text(settings)
