@@ -11,14 +11,18 @@ from conftest import ROOT, program
 from support.wheels import IGNORED, Run, built, tracked
 
 pytestmark = pytest.mark.wheel
-LARGEST = 1_502_173
-"""Bytes: 1,448,035 in November 2026, of which 218,940 are the demo's recording."""
+LARGEST = 1_590_000
+"""Bytes: 1,531,956 on 2026-11-28, of which 218,940 are the demo's recording and 117,218 hashes of packages.
+
+Of what came since the bound of 1,502,173, code is 130,000 (signals, attribution and drills most), docs are 30,000."""
+BUILT = tracked("deploy/kubernetes/chart/files")
+"""What `draftboard stack init` builds, and no wheel carries."""
 PAGE = ROOT / "tests/data/v0.32.0-ngram-load.prom"
 
 
 def test_it_carries_the_stack_as_git_has_it_and_nothing_of_the_user(wheel: Path) -> None:
     carried = {name.partition("/project/")[2] for name in zipfile.ZipFile(wheel).namelist() if "/project/" in name}
-    assert carried >= {*tracked("deploy")} - {"deploy/.compose-lint.yml"}
+    assert carried >= {*tracked("deploy")} - {"deploy/.compose-lint.yml", *BUILT}
     assert carried <= {*tracked()}
     assert not carried & {*IGNORED}
 
@@ -68,6 +72,8 @@ def test_stack_init_writes_a_stack_that_is_configured_built_and_upgraded(run: Ru
     done = run("draftboard", "stack", "init", stack)
     assert (done.returncode, done.stderr) == (0, "")
     assert "make up-demo" in run("make", "help", cwd=stack).stdout
+    for path in BUILT:
+        assert (stack / path).read_text() == (ROOT / path).read_text(), path
     assert run("make", "secrets", cwd=stack).returncode == 0
     secret = (stack / "deploy/secrets/vllm_api_key").read_text()
     assert secret
