@@ -1,6 +1,21 @@
 """Health: the worst of servers, users and economics in one word, and since when."""
 
-from draftboard.expr.nodes import AtLevel, Evaluator, Expr, If, Labels, Not, Now, OverTime, first_of, on, over_level
+from draftboard.expr.nodes import (
+    AsRecorded,
+    AtLevel,
+    Before,
+    Evaluator,
+    Expr,
+    If,
+    Labels,
+    Not,
+    Now,
+    OverTime,
+    Ref,
+    first_of,
+    on,
+    over_level,
+)
 from draftboard.expr.scope import Level
 from draftboard.quantity import EVALUATION, RATE_WINDOW, Setting
 from draftboard.signals import capacity, comparison, events, fleet, integrity, presence, requests, responses, stalls
@@ -132,7 +147,11 @@ def since(of: Signal, record: str) -> Signal:
     latest = OverTime("last_over_time", of, EVALUATION * 2)
     changed = latest.combined("!=", presence.last_known(of, EVALUATION))
     # Multiplied, it has no name of its own, as the time of now has none.
-    before, now = presence.last_recorded(name, "max_over_time") * 1, Now() + latest * 0
+    own = Ref(name)
+    newest = Before(own, EVALUATION * 2, "max_over_time")
+    before, now = first_of(newest, presence.last_recorded(name)), Now() + latest * 0
+    # What returned within a window has not changed: few requests measure now and then nothing for a minute.
+    returned = AsRecorded(own).ago(RATE_WINDOW) & latest.combined("==", AsRecorded(of).ago(RATE_WINDOW))
     return Signal(
         name=name,
         title=f"Time of the last change: {within(of.title)}",
@@ -140,9 +159,13 @@ def since(of: Signal, record: str) -> Signal:
         description=f"Unix time of the evaluation at which the {within(of.title)} changed last, or first was known.",
         action="Look for what changed at that time.",
         note="It survives gaps of up to rules.remember (by default 1h) in which no rule is evaluated: a change within "
-        "the gap counts from its end.",
+        "the gap counts from its end. What returns within a window (rules.window) has not changed.",
         unit=Unit.SECONDS,
-        expr=If(Evaluator.RECORDS, first_of(before.combined("unless", changed) & latest, now), Now() + of * 0),
+        expr=If(
+            Evaluator.RECORDS,
+            first_of(returned, (before * 1).combined("unless", changed) & latest, now),
+            Now() + of * 0,
+        ),
         record=record,
         levels=of.levels,
         empty=of.empty,
