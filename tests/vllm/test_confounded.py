@@ -21,6 +21,7 @@ pytestmark = pytest.mark.vllm
 
 REQUESTS, AT_A_TIME, ANSWER = 90, 3, 40
 SHORT, LONG = 39, 772
+FAIR_RUNS = 4
 NOISE = 0.15
 """Of the clients' own times, on cores that others use too."""
 
@@ -137,9 +138,13 @@ def test_no_verdict_is_one_that_clients_refute(
     name: str, vllm: Vllm, plain_vllm: Vllm, stack_settings: Settings, tell: Tell
 ) -> None:
     own, baseline, withheld = EXPERIMENTS[name]
-    found = seen(vllm, plain_vllm, own, baseline, stack_settings)
-    tell("verdicts on loads that are not alike", f"{name}: {found}")
-    assert_not_refuted(found)
+    # Cores that others use lengthen the steps of one side alone: a fair load shows a verdict in one of a few runs.
+    for _ in range(FAIR_RUNS if withheld is None and baseline else 1):
+        found = seen(vllm, plain_vllm, own, baseline, stack_settings)
+        tell("verdicts on loads that are not alike", f"{name}: {found}")
+        assert_not_refuted(found)
+        if found.report.verdict.basis == MEASURED:
+            break
     if withheld:
         assert found.report.verdict.withheld == withheld, found
         assert re.search(rf"{withheld.rpartition(' ')[2]} of \d+ against \d+ tokens", str(found)), found
