@@ -289,7 +289,8 @@ def _(node: nodes.OverTime, scope: Scope) -> str:
 
 @to_promql.register
 def _(node: nodes.Before, scope: Scope) -> str:
-    return to_promql(nodes.OverTime(node.function, signal_named(node.signal.name), node.span, pace=node.pace), scope)
+    past = nodes.OverTime(node.function, signal_named(node.signal.name), node.span, node.offset, node.pace)
+    return to_promql(past, scope)
 
 
 @to_promql.register

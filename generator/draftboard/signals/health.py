@@ -1,7 +1,6 @@
 """Health: the worst of servers, users and economics in one word, and since when."""
 
 from draftboard.expr.nodes import (
-    AsRecorded,
     AtLevel,
     Before,
     Evaluator,
@@ -151,7 +150,11 @@ def since(of: Signal, record: str) -> Signal:
     newest = Before(own, EVALUATION * 2, "max_over_time")
     before, now = first_of(newest, presence.last_recorded(name)), Now() + latest * 0
     # What returned within a window has not changed: few requests measure now and then nothing for a minute.
-    returned = AsRecorded(own).ago(RATE_WINDOW) & latest.combined("==", AsRecorded(of).ago(RATE_WINDOW))
+    was, since_then = (
+        OverTime("last_over_time", of, EVALUATION * 2, RATE_WINDOW),
+        Before(own, EVALUATION * 2, offset=RATE_WINDOW),
+    )
+    returned = since_then * 1 & latest.combined("==", was)
     return Signal(
         name=name,
         title=f"Time of the last change: {within(of.title)}",

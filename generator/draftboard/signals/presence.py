@@ -67,7 +67,7 @@ def last_known(figure: Expr, ago: Span) -> Expr:
 def last_recorded(name: str, function: str = "last_over_time") -> Expr:
     """What the record of a signal held last: where it goes on from its own past."""
     record = Ref(name)
-    return first_of(Before(record, LOOK_BACK, function), Before(record, REMEMBERED, function, LOOK_BACK))
+    return first_of(Before(record, LOOK_BACK, function), Before(record, REMEMBERED, function, pace=LOOK_BACK))
 
 
 MANY = 50

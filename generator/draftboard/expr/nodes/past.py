@@ -59,6 +59,7 @@ class Before(Expr):
     signal: Ref
     span: Span
     function: str = "last_over_time"
+    offset: Span = _NOW
     pace: Span = EVALUATION
 
 
