@@ -222,6 +222,8 @@ class Beside:
     """Seconds of its answers, which take 500 s where drafts are made."""
     tokens: int = 4400
     verification: str = ""
+    iterations: int = 0
+    """Of the baseline, where the other server counts 1,000 of two requests each; 0: nobody counts them."""
 
 
 BESIDE = {
@@ -232,6 +234,7 @@ BESIDE = {
     "faster, adaptive": Beside(steps=660, verification="adaptive"),
     "too fast": Beside(steps=1320),
     "longer answers": Beside(steps=660, tokens=2200),
+    "fuller steps": Beside(steps=660, iterations=1100),
 }
 
 
@@ -245,14 +248,16 @@ def alike() -> Iterator[tuple[dict[str, str], list[tuple[Metric, dict[str, str],
     for name, of in BESIDE.items():
         plain = {steps.count: of.tokens, steps.sum: of.steps, answers.sum: of.answers}
         plain[serving.GENERATION_TOKENS] = 40 + of.tokens
+        counted_by = {latency.STEP_TOKENS.count: (1000, of.iterations)} if of.iterations else {}
         own = {"spec_method": "eagle3"} | ({"spec_verification": of.verification} if of.verification else {})
-        for arm, grown in ((own, drafting), ({"spec_method": "none"}, plain)):
+        for side, (arm, grown) in enumerate(((own, drafting), ({"spec_method": "none"}, plain))):
+            iterations = {metric: counts[side] for metric, counts in counted_by.items()}
             labels = {"job": "beside", "instance": f"{name}-{arm['spec_method']}:8000", "model_name": name, **arm}
             depths = enumerate((1200, 800, 400) if grown is drafting else ())
             yield (
                 labels | {"engine": "0"},
                 [
-                    *((metric, {}, value) for metric, value in (both | grown).items()),
+                    *((metric, {}, value) for metric, value in (both | grown | iterations).items()),
                     *((speculation.ACCEPTED_TOKENS_PER_POS, {"position": str(at)}, value) for at, value in depths),
                 ],
             )
