@@ -68,7 +68,7 @@ class Story:
 STORIES = {
     "SpecDecodeNotPaying": Story("length just under", 0),
     "SpecDecodeAcceptanceDrop": Story("a drop to just under", 62),
-    "SpecDecodeLengthAnomaly": Story("exactly three deviations", 149, 'model_name="llama"'),
+    "SpecDecodeLengthAnomaly": Story("exactly three deviations", 419, 'model_name="llama"'),
     "SpecDecodeAcceptanceDecline": Story("a steady leak", 720),
     "SpecDecodeEngineOutlier": Story("just under 75 percent", 0),
     "SpecDecodeSuspiciouslyHigh": Story("just over 98 percent", 0),

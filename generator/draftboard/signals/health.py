@@ -139,22 +139,23 @@ KNOWN_FROM = events.rules_loaded + RATE_WINDOW * 2
 """Unix time: what is so since an earlier one may have begun earlier still, before rates were full."""
 
 
-def since(of: Signal, record: str) -> Signal:
-    """The evaluation at which a state changed last: a record that goes on from its own past."""
+def _latest(of: Signal) -> Expr:
+    """By its own record, whose present some rulers see one evaluation late."""
+    return OverTime("last_over_time", of, EVALUATION * 2)
+
+
+def since(of: Signal, record: str, returned: Expr | None = None) -> Signal:
+    """The evaluation at which a state changed last: a record that goes on from its own past.
+
+    `returned` is an earlier time, where a state that returned has not changed.
+    """
     name = f"{of.name}_since"
-    # By its own record, whose present some rulers see one evaluation late; of what is kept the latest, for that reason.
-    latest = OverTime("last_over_time", of, EVALUATION * 2)
+    latest = _latest(of)
     changed = latest.combined("!=", presence.last_known(of, EVALUATION))
-    # Multiplied, it has no name of its own, as the time of now has none.
-    own = Ref(name)
-    newest = Before(own, EVALUATION * 2, "max_over_time")
-    before, now = first_of(newest, presence.last_recorded(name)), Now() + latest * 0
-    # What returned within a window has not changed: few requests measure now and then nothing for a minute.
-    was, since_then = (
-        OverTime("last_over_time", of, EVALUATION * 2, RATE_WINDOW),
-        Before(own, EVALUATION * 2, offset=RATE_WINDOW),
-    )
-    returned = since_then * 1 & latest.combined("==", was)
+    # Of what is kept the latest, for rulers that see it late. Multiplied, it has no name, as the time of now has none.
+    kept = first_of(Before(Ref(name), EVALUATION * 2, "max_over_time"), presence.last_recorded(name)) * 1
+    unchanged = kept.combined("unless", changed) & latest
+    now = Now() + latest * 0
     return Signal(
         name=name,
         title=f"Time of the last change: {within(of.title)}",
@@ -162,20 +163,23 @@ def since(of: Signal, record: str) -> Signal:
         description=f"Unix time of the evaluation at which the {within(of.title)} changed last, or first was known.",
         action="Look for what changed at that time.",
         note="It survives gaps of up to rules.remember (by default 1h) in which no rule is evaluated: a change within "
-        "the gap counts from its end. What returns within a window (rules.window) has not changed.",
+        "the gap counts from its end." + (_RETURNS if returned else ""),
         unit=Unit.SECONDS,
-        expr=If(
-            Evaluator.RECORDS,
-            first_of(returned, (before * 1).combined("unless", changed) & latest, now),
-            Now() + of * 0,
-        ),
+        expr=If(Evaluator.RECORDS, first_of(*((returned,) if returned else ()), unchanged, now), Now() + of * 0),
         record=record,
         levels=of.levels,
         empty=of.empty,
     )
 
 
-health_since = since(health, "vllm_health:since")
+# Few requests measure something now and nothing for the next minute. A code is the lower, the worse the health.
+_RETURNS = " A health that returns within a window (rules.window), and was no worse in between, has not changed."
+_returned = (
+    Before(Ref("health_since"), EVALUATION * 2, offset=RATE_WINDOW) * 1
+    & _latest(health).combined("==", OverTime("last_over_time", health, EVALUATION * 2, RATE_WINDOW))
+    & OverTime("min_over_time", health, RATE_WINDOW).combined(">=", _latest(health))
+)
+health_since = since(health, "vllm_health:since", _returned)
 health_age = Signal(
     name="health_age",
     title="Time in this health",
