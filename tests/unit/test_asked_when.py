@@ -21,6 +21,7 @@ from draftboard.reading import Recorded
 from draftboard.report import report
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope
+from draftboard.signals.advice import fall_age
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.costs import step_cost
 from draftboard.signals.health import health
@@ -70,6 +71,7 @@ def test_everything_is_asked_of_one_moment_and_of_raw_series_but_what_only_recor
         step_cost.record_name(Level.MODEL, SETTINGS),
         speedup_uncertainty.record_name(Level.MODEL, SETTINGS),
         *(health.record_name(level, SETTINGS) for level in (Level.MODEL, Level.ENGINE)),
+        promql_of(fall_age, Scope(SETTINGS)),
         *setups,
     }
 
