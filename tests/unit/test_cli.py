@@ -82,7 +82,7 @@ def test_check_with_other_settings_finds_other_files(written: Path, capsys: pyte
     code, out, err = run("check", "--out", written, "--config", config, capsys=capsys)
     assert code == 1
     assert f"run `draftboard build --config {config} --out {written}`" in err
-    assert "+          (model:vllm_spec_decode_acceptance:change1h_ratio_rate5m < 0.5)" in out
+    assert re.search(r"^\+ +\(model:vllm_spec_decode_acceptance:change1h_ratio_rate5m < 0\.5\)$", out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("command", ["build", "check", "signals"])
