@@ -545,7 +545,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         *("speedup_at_low", "speedup_at_high"),  # shown as gains over now, which costs change less
         "fastest_k",  # shown as the best k, where any pays
         "decode_batch",  # the batch at which costs are read; the mean of running requests is shown
-        *("batch_to_baseline", "gathering_to_baseline"),  # they withhold a verdict, which names the first
+        "batch_to_baseline",  # it withholds a verdict, which names it
         *("length_baseline", "length_deviation"),  # parts of the anomaly
         "engines",  # of a side, in a comparison
         "pure_step_time_by_batch",  # dividend and divisor of the step cost

@@ -41,7 +41,7 @@ def test_no_key_is_lost(files: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "place",
     [
-        ("panels", 3, "fieldConfig", "defaults", "custom", "lineWidht"),
+        ("panels", 4, "fieldConfig", "defaults", "custom", "lineWidht"),
         ("panels", 1, "fieldConfig", "defaults", "thresholds", "step"),
         ("panels", 3, "options", "legnd"),
         ("panels", 2, "targets", 0, "legend"),

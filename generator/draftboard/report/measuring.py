@@ -14,7 +14,7 @@ from draftboard.report.standardised import standardised
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 from draftboard.signals.alike import baseline_answer_length, baseline_prompt_length, objection
-from draftboard.signals.costs import batch_to_baseline, gathering_to_baseline, step_cost
+from draftboard.signals.costs import batch_to_baseline, step_cost
 from draftboard.signals.latency import per_token
 from draftboard.signals.users import measured_speedup, speedup_high, speedup_low
 
@@ -26,10 +26,7 @@ at random (e ^ -4)."""
 _IN_PART = {Since.RESTART, Since.BIRTH}
 _CUT = "a server restarted or appeared within the time, and its decode steps were not in batches of like size: repeat"
 _UNKNOWN = "without a time, and without decode steps of both sides, no load is known: read the servers themselves"
-BESIDE = (
-    *(measured_speedup, objection, baseline_prompt_length, baseline_answer_length),
-    *(batch_to_baseline, gathering_to_baseline),
-)
+BESIDE = (measured_speedup, objection, baseline_prompt_length, baseline_answer_length, batch_to_baseline)
 """Signals of a variant beside its baseline, by the counts of both."""
 MEASURED = (*BESIDE, speedup_low, speedup_high, step_cost)
 """Signals that need a baseline."""

@@ -15,7 +15,6 @@ from draftboard.expr.nodes import (
     Evaluator,
     Expr,
     If,
-    InDialect,
     Interpolated,
     IsSet,
     Match,
@@ -30,14 +29,13 @@ from draftboard.expr.nodes import (
     over_level,
     rate,
 )
-from draftboard.expr.scope import Level
 from draftboard.quantity import EVALUATION, RATE_WINDOW, Setting
 from draftboard.signals import capacity
 from draftboard.signals.acceptance import coverage, draft_length
 from draftboard.signals.baseline import METHOD, MODEL, of_baseline, of_speculating
 from draftboard.signals.signal import Better, Code, Signal, Unit
 from draftboard.signals.steps import LOAD, STEP_TIMES_BY_BATCH
-from draftboard.signals.traffic import decode_steps, drafts, first_tokens, step_seconds
+from draftboard.signals.traffic import decode_steps, drafts, first_tokens
 from draftboard.status import Status
 
 _IS_CURVE = IsSet("draft_cost.inflation_is_curve")
@@ -72,13 +70,6 @@ decode_batch = Signal(
     empty="idle",
     decimals=1,
 )
-
-
-def _to_baseline(figure: Expr) -> Expr:
-    of_model = Aggregate("avg", MODEL, of_baseline(figure))
-    return of_speculating(figure).ratio(of_model, on(*MODEL, group="left"))
-
-
 batch_to_baseline = Signal(
     name="batch_to_baseline",
     title="Batch of a decode step vs. the baseline",
@@ -87,26 +78,10 @@ batch_to_baseline = Signal(
     "on.",
     action="Where it is far from 1 at equal requests, spread them as evenly over the engines of both.",
     unit=Unit.TIMES,
-    expr=_to_baseline(decode_batch),
+    expr=of_speculating(decode_batch).ratio(
+        Aggregate("avg", MODEL, of_baseline(decode_batch)), on(*MODEL, group="left")
+    ),
     empty="no baseline of this model, or idle",
-    decimals=2,
-)
-# Each request in decode adds a second a second to the time of steps; few scrapes of running requests scatter about it.
-_in_decode = If(
-    Evaluator.ONCE,
-    _running,
-    If(InDialect(latency.STEP_LATENCY.sum), over_level("avg", step_seconds.at(Level.ENGINE)), _running),
-)
-gathering_to_baseline = Signal(
-    name="gathering_to_baseline",
-    title="Gathering of requests vs. the baseline",
-    question="Do requests gather on some engines, or at some times, more than on the baseline?",
-    description="Batch of a decode step / mean number of requests in decode per engine, divided by the baseline's.",
-    action="Spread requests evenly over the engines of both.",
-    note="It grows as engines idle more: sooner answers alone do so, too.",
-    unit=Unit.TIMES,
-    expr=_to_baseline(decode_batch / _in_decode),
-    empty=batch_to_baseline.empty,
     decimals=2,
 )
 plain_share = AtLeast(1 - coverage, 0)

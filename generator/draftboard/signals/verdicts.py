@@ -10,7 +10,7 @@ from draftboard.signals.acceptance import tokens_per_step
 from draftboard.signals.alike import OBJECTION, no_sooner, objection
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.costs import ASSUMED as COSTS_ASSUMED
-from draftboard.signals.costs import KEEPS_A_PAST, batch_to_baseline, decode_batch, gathering_to_baseline, step_cost
+from draftboard.signals.costs import KEEPS_A_PAST, batch_to_baseline, decode_batch, step_cost
 from draftboard.signals.decision import Choice, Decision
 from draftboard.signals.integrity import contradicting
 from draftboard.signals.signal import Band, Code, Signal, Unit
@@ -80,11 +80,10 @@ def _refuted(code: int, says: str, when: Expr, reason: str) -> Choice:
 
 
 _uneven = first_of(
-    (batch_to_baseline < _alike) & (gathering_to_baseline < _alike),
-    (batch_to_baseline > 1 / _alike) & (gathering_to_baseline > 1 / _alike),
+    (batch_to_baseline < _alike) * users.measured_speedup < _alike,
+    (batch_to_baseline > 1 / _alike) * users.measured_speedup > 1 / _alike,
 )
-"""Where batches differ by more than the requests that engines have at a time: these are fewer by sooner answers, and by
-chance."""
+"""Where batches differ by more than sooner answers empty them at an equal request rate."""
 _REFUTED = {
     "unlike prompts": _refuted(
         *(17, "variants not alike: prompts", OBJECTION.any_of(objection, "prompts")),
@@ -94,9 +93,9 @@ _REFUTED = {
         *(18, "variants not alike: answers", OBJECTION.any_of(objection, "answers")), _NOT_ALIKE.format(what="answer")
     ),
     "unlike batches": _refuted(
-        *(23, "variants not alike: batches", _uneven & users.measured_speedup),
-        "Decode steps are in batches of {batch_to_baseline} times the baseline's, more than engines' mean load changes "
-        "them: requests gather on few engines of one side",
+        *(23, "variants not alike: batches", _uneven),
+        "Decode steps are in batches of {batch_to_baseline} times the baseline's, more than a speedup of "
+        "{measured_speedup} changes them: requests gather on few engines of one side",
     ),
     "too fast": _refuted(
         *(19, "measured above tokens per step", users.measured_speedup * _alike > tokens_per_step),
