@@ -29,10 +29,11 @@ from draftboard.expr.nodes import (
     over_level,
     rate,
 )
-from draftboard.quantity import EVALUATION, RATE_WINDOW, Setting
+from draftboard.quantity import RATE_WINDOW, Setting
 from draftboard.signals import capacity
 from draftboard.signals.acceptance import coverage, draft_length
 from draftboard.signals.baseline import METHOD, MODEL, of_baseline, of_speculating
+from draftboard.signals.presence import latest
 from draftboard.signals.signal import Better, Code, Signal, Unit
 from draftboard.signals.steps import LOAD, STEP_TIMES_BY_BATCH
 from draftboard.signals.traffic import decode_steps, drafts, first_tokens
@@ -98,11 +99,6 @@ def remembered(step_time: Signal) -> Expr:
     return OverTime("avg_over_time", step_time, Setting("rules.baseline_steps"), pace=RATE_WINDOW)
 
 
-def _latest(step_time: Signal) -> Expr:
-    """By its record, which some rulers see one evaluation late."""
-    return OverTime("last_over_time", step_time, EVALUATION * 2)
-
-
 def against_baseline(figure: Expr, plain: Expr) -> Expr:
     """A figure of variants that speculate, over that of their model's baseline at the same load."""
     of_model = Aggregate("avg", _MODEL_AT_LOAD, of_baseline(plain))
@@ -111,8 +107,8 @@ def against_baseline(figure: Expr, plain: Expr) -> Expr:
 
 def _now(step_time: Signal) -> Expr:
     """Against what the baseline's steps take now, at loads that it has now; else what they took."""
-    latest = _latest(step_time)
-    return against_baseline(latest, first_of(latest, remembered(step_time)))
+    now = latest(step_time)
+    return against_baseline(now, first_of(now, remembered(step_time)))
 
 
 # One series, whatever the load, as all other figures of a model.

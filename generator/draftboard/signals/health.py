@@ -139,18 +139,13 @@ KNOWN_FROM = events.rules_loaded + RATE_WINDOW * 2
 """Unix time: what is so since an earlier one may have begun earlier still, before rates were full."""
 
 
-def _latest(of: Signal) -> Expr:
-    """By its own record, whose present some rulers see one evaluation late."""
-    return OverTime("last_over_time", of, EVALUATION * 2)
-
-
 def since(of: Signal, record: str, returned: Expr | None = None) -> Signal:
     """The evaluation at which a state changed last: a record that goes on from its own past.
 
     `returned` is an earlier time, where a state that returned has not changed.
     """
     name = f"{of.name}_since"
-    latest = _latest(of)
+    latest = presence.latest(of)
     changed = latest.combined("!=", presence.last_known(of, EVALUATION))
     # Of what is kept the latest, for rulers that see it late. Multiplied, it has no name, as the time of now has none.
     kept = first_of(Before(Ref(name), EVALUATION * 2, "max_over_time"), presence.last_recorded(name)) * 1
@@ -176,8 +171,8 @@ def since(of: Signal, record: str, returned: Expr | None = None) -> Signal:
 _RETURNS = " A health that returns within a window (rules.window), and was no worse in between, has not changed."
 _returned = (
     Before(Ref("health_since"), EVALUATION * 2, offset=RATE_WINDOW) * 1
-    & _latest(health).combined("==", OverTime("last_over_time", health, EVALUATION * 2, RATE_WINDOW))
-    & OverTime("min_over_time", health, RATE_WINDOW).combined(">=", _latest(health))
+    & presence.latest(health).combined("==", presence.latest(health, RATE_WINDOW))
+    & OverTime("min_over_time", health, RATE_WINDOW).combined(">=", presence.latest(health))
 )
 health_since = since(health, "vllm_health:since", _returned)
 health_age = Signal(

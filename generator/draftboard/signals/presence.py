@@ -2,6 +2,7 @@
 
 from draftboard.catalogue import Metric, around
 from draftboard.expr.nodes import (
+    NO_OFFSET,
     Aggregate,
     AtMost,
     Before,
@@ -51,6 +52,11 @@ def _answers(matchers: tuple[Match, ...] = ()) -> Expr:
     """1 for targets that answered a scrape lately, else 0: a single failed scrape is no outage."""
     lately = Function("max_over_time", Raw(around.UP, SILENCE, matchers))
     return lately & Raw(around.UP, matchers=matchers)  # What left discovery is no target.
+
+
+def latest(figure: Expr, ago: Span = NO_OFFSET) -> Expr:
+    """By its own record, of whose values some rulers see one an evaluation late."""
+    return OverTime("last_over_time", figure, EVALUATION * 2, ago)
 
 
 def last_known(figure: Expr, ago: Span) -> Expr:

@@ -49,7 +49,7 @@ from draftboard.expr.nodes.labels import (
     ignoring,
     on,
 )
-from draftboard.expr.nodes.past import AsRecorded, AtEnd, Before, Extreme, OfOneMoment, Over, OverTime, Ref
+from draftboard.expr.nodes.past import NO_OFFSET, AsRecorded, AtEnd, Before, Extreme, OfOneMoment, Over, OverTime, Ref
 from draftboard.expr.nodes.relabelled import (
     ByLabel,
     Carrying,

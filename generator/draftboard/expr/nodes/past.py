@@ -37,7 +37,7 @@ class OfOneMoment(Rescoped):
     """In rules from raw series alone: records of another group are of another moment."""
 
 
-_NOW = Duration(0)
+NO_OFFSET = Duration(0)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class OverTime(Expr):
     function: str
     argument: Expr
     span: Span
-    offset: Span = _NOW  # How much of the latest past is left out.
+    offset: Span = NO_OFFSET  # How much of the latest past is left out.
     pace: Span = EVALUATION
     share: Number | None = None  # Of `quantile_over_time`.
 
@@ -59,7 +59,7 @@ class Before(Expr):
     signal: Ref
     span: Span
     function: str = "last_over_time"
-    offset: Span = _NOW
+    offset: Span = NO_OFFSET
     pace: Span = EVALUATION
 
 
