@@ -98,6 +98,30 @@ def test_cases(path: Path, promtool: Path, tested: dict[str, str], with_costs: d
         pytest.fail("\n".join(f"{name}\n{said}" for name, said in each.items() if said) or failed, pytrace=False)
 
 
+def test_a_dead_target_that_leaves_between_two_groups_of_rules_does_not_count_as_up(
+    promtool: Path, tested: dict[str, str], tmp_path: Path
+) -> None:
+    """`up` ends before the rule that knows the target is evaluated again: its model is not up for a minute."""
+    name = "service:vllm_servers_down:ratio"
+    (rule,) = (rule for rule in rules(tested, "record") if rule["record"] == name)
+    target = 'job="vllm",instance="a:8000"'
+    series = {f"up{{{target}}}": "0x2 stale", f'target:vllm_known:bool{{{target},model_name="m"}}': "1x3"}
+    query = {"expr": f"count_over_time({name}[4m])", "eval_time": "3m"}
+    down = {"expr": f"min_over_time({name}[4m])", "eval_time": "3m"}
+    labels = '{job="vllm",model_name="m"}'
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": one, "values": values} for one, values in series.items()],
+        "promql_expr_test": [
+            query | {"exp_samples": [{"labels": labels, "value": 3}]},
+            down | {"exp_samples": [{"labels": labels, "value": 1}]},
+        ],
+    }
+    (tmp_path / "rules.yaml").write_text(json.dumps({"groups": [{"name": "after", "rules": [rule]}]}))
+    (tmp_path / "test.yaml").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": [test]}))
+    run(promtool, "test", "rules", tmp_path / "test.yaml")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name.removesuffix(".cases.yaml"))
 def test_series_of_another_cluster_namespace_or_job_change_no_answer(

@@ -137,6 +137,9 @@ known = Signal(
 )
 known_down = known.at(Level.TARGET).combined("and", _answers().equals(0), _SAME_TARGET)
 """Servers that do not answer."""
+_left_just_now = Function("max_over_time", Raw(around.UP, SILENCE)).combined("unless", Raw(around.UP))
+known_targets = known.at(Level.TARGET).combined("unless", _left_just_now, _SAME_TARGET)
+"""Without those that left discovery since their record, which another group of rules makes, was evaluated."""
 
 
 _ever_seen = If(Evaluator.RECORDS, known.at(Level.TARGET), _seen_lately)
