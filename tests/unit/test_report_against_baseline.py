@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from draftboard.catalogue import latency
+from draftboard.catalogue import latency, speculation
 from draftboard.output import as_markdown
 from draftboard.reading import Growth, Lifetime, Since, Tally
 from draftboard.report import ModelReport, Reading, Report, report, verdict_of
 from draftboard.report.document import document, status_of
+from draftboard.report.judge import UNCOUNTED
 from draftboard.settings import Settings
 from draftboard.status import Status
 from support import command_line
@@ -355,3 +356,17 @@ def test_the_document_shows_both(capsys: pytest.CaptureFixture[str]) -> None:
     assert "tiny (none)" in shown
     assert verdict_of(report(Lifetime(LOAD, BASELINE), method="ngram").models[0]).startswith("users wait longer")
     assert not capsys.readouterr().err
+
+
+def test_servers_whose_drafts_are_not_counted_are_no_baselines_of_each_other() -> None:
+    filtered = [
+        replace(
+            FAST,
+            source=source,
+            counted={one: value for one, value in FAST.counted.items() if one[0] != speculation.DRAFTS.name},
+        )
+        for source in ("a:1", "b:1")
+    ]
+    (together,) = read(*filtered)
+    assert [engine.server for engine in together.engines] == ["a:1", "b:1"]
+    assert together.state == UNCOUNTED.code.says

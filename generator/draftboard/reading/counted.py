@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from draftboard.catalogue import serving, speculation
 from draftboard.expr.counts import Counts
@@ -14,12 +15,48 @@ from draftboard.settings import Settings
 from draftboard.signals import Signal
 
 
+@dataclass(frozen=True)
+class Entry:
+    """Engines that a report has as one: those of a model, or apart from them those of its baseline."""
+
+    tallies: Sequence[Tally]
+    is_baseline: bool  # Whether they do not speculate, where another server of their model does.
+
+    @property
+    def model(self) -> str:
+        """The model of them all; empty without an engine."""
+        return next((one.model for one in self.tallies), "")
+
+    def labels(self, settings: Settings, method: str = "") -> list[Labels]:
+        """The labels of each engine's series; `method` is how they draft, where they do not export it."""
+        method = settings.methods.baseline if self.is_baseline else method
+        ways = {drafting_of(one.info, settings, method) for one in self.tallies}
+        # Where they draft in several ways, none is that of all.
+        drafting = next(iter(ways)) if len(ways) == 1 else (method, "")
+        return [_labelled(one, settings, drafting) for one in self.tallies]
+
+
+def entries_of(tallies: Sequence[Tally]) -> tuple[Entry, ...]:
+    """The engines of each model and of each baseline, in the order of their first."""
+    drafting: dict[str, set[str]] = {}  # Servers that speculate, by model.
+    for one in tallies:
+        if _drafts(one):
+            drafting.setdefault(one.model, set()).add(one.source)
+    entries: dict[tuple[str, bool], list[Tally]] = {}
+    for one in tallies:
+        speculate = drafting.get(one.model, set())
+        is_baseline = len(speculate) > (one.source in speculate) and _is_plain(one)
+        entries.setdefault((one.model, is_baseline), []).append(one)
+    return tuple(Entry(own, is_baseline) for (_, is_baseline), own in entries.items())
+
+
 def counts_of(tallies: Sequence[Tally], settings: Settings, method: str = "") -> Counts:
     """Counts of engines, labelled by the settings' names; `method` is how they draft, where they do not export it."""
     series: dict[str, dict[Labels, float]] = {}
     before: dict[str, dict[Labels, float]] = {}
-    for tally in tallies:
-        whose, known = labels_of(tally, settings, method, tallies), dict[Own, Labels]()
+    labelled = (zip(entry.tallies, entry.labels(settings, method), strict=True) for entry in entries_of(tallies))
+    for tally, whose in chain.from_iterable(labelled):
+        known = dict[Own, Labels]()
         for (metric, labels), value in (*tally.counted.items(), *tally.gauges.items()):
             if (whole := known.get(labels)) is None:  # Histograms of one engine share most of their labels.
                 whole = known[labels] = whose | _own(labels, settings)
@@ -40,26 +77,16 @@ def _own(labels: Own, settings: Settings) -> set[tuple[str, str]]:
     }
 
 
-def labels_of(tally: Tally, settings: Settings, method: str = "", among: Sequence[Tally] = ()) -> Labels:
-    """The labels of an engine's series, which is read together with others."""
+def labels_of(tally: Tally, settings: Settings, method: str = "") -> Labels:
+    """The labels of an engine's series, which is read by itself."""
+    return _labelled(tally, settings, drafting_of(tally.info, settings, method))
+
+
+def _labelled(tally: Tally, settings: Settings, drafting: tuple[str, str]) -> Labels:
     names = settings.labels
     whose = (names.instance, names.model_name, names.engine, names.spec_method, names.spec_verification)
-    of_model = [one for one in among or (tally,) if one.model == tally.model]
-    if is_baseline(tally, of_model):
-        method, of_model = settings.methods.baseline, [tally]
-    else:
-        of_model = [one for one in of_model if not is_baseline(one, of_model)]
-    ways = {drafting_of(one.info, settings, method) for one in of_model}
-    # Engines of one model are one entry: where they draft in several ways, none is its own.
-    drafting = next(iter(ways)) if len(ways) == 1 else (method, "")
     labels = zip(whose, (tally.source, tally.model, tally.engine, *drafting), strict=True)
     return frozenset((name, text) for name, text in labels if text)
-
-
-def is_baseline(tally: Tally, among: Sequence[Tally]) -> bool:
-    """Whether a server does not speculate, where another one of its model does."""
-    others = (one for one in among if one.model == tally.model and one.source != tally.source)
-    return _is_plain(tally) and any(_drafts(one) for one in others)
 
 
 def _is_plain(tally: Tally) -> bool:
@@ -67,8 +94,8 @@ def _is_plain(tally: Tally) -> bool:
 
     Positions stay from an earlier draft.
     """
-    drafts = tally.total(speculation.DRAFTS)
-    return drafts is None or (not _drafts(tally) and bool(tally.total(serving.GENERATION_TOKENS)))
+    is_counted = tally.total(speculation.DRAFTS) is not None
+    return not _drafts(tally) and (not is_counted or bool(tally.total(serving.GENERATION_TOKENS)))
 
 
 def _drafts(tally: Tally) -> bool:

@@ -1,7 +1,7 @@
 """The report: what some servers did over a time, from wherever it can be read."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -45,6 +45,7 @@ _NO_BASELINE = (
 _NOTHING = f"no series of an engine that Draftboard knows: looked for names that begin with {LOOKED_FOR}"
 _DEFAULTS = Settings()
 _UNTOLD = Sampling()
+_NOBODYS = reading.Entry((), is_baseline=False)
 
 
 def report(
@@ -162,31 +163,45 @@ class Reading:
         answers: dict[tuple[str, Level], dict[Labels, float]] = {
             (signal.name, level): {} for signal in MEASURED for level in (Level.MODEL, Level.ENGINE)
         }
-        for model, found in self._measuring.items():
-            own = reading.labels_of(self.by_model[model, False][0], self.settings, self.method, self.grown.tallies)
-            for signal, number in found.answers.items():
+        for entry in self.entries:
+            found = None if entry.is_baseline else self._measuring.get(entry.model)
+            for signal, number in found.answers.items() if found else ():
+                own = entry.labels(self.settings, self.method)[0]
                 answers[signal.name, Level.MODEL][kept(own, Level.MODEL.labels(self.settings))] = number
         return replace(counts, answers=answers)
 
     @cached_property
-    def by_model(self) -> dict[tuple[str, bool], list[reading.Tally]]:
+    def entries(self) -> tuple[reading.Entry, ...]:
         """The engines of each model, and apart from them those of its baseline."""
-        result: dict[tuple[str, bool], list[reading.Tally]] = {}
-        for tally in self.grown.tallies:
-            result.setdefault((tally.model, reading.is_baseline(tally, self.grown.tallies)), []).append(tally)
-        return result
+        return reading.entries_of(self.grown.tallies)
 
-    @property
-    def baselines(self) -> dict[str, list[reading.Tally]]:
+    @cached_property
+    def baselines(self) -> dict[str, reading.Entry]:
         """The engines of models that run without speculation beside others that run with it."""
-        return {model: tallies for (model, is_baseline), tallies in self.by_model.items() if is_baseline}
+        return {entry.model: entry for entry in self.entries if entry.is_baseline}
 
     @cached_property
     def _measuring(self) -> dict[str, Measuring]:
+        pairs = ((one, self.baselines.get(one.model)) for one in self.entries if not one.is_baseline)
         return {
-            model: measuring(self.by_model[model, False], tallies, self.parts, self.grown.seconds, self.settings)
-            for model, tallies in self.baselines.items()
+            own.model: measuring(
+                own.tallies, plain.tallies, self._parts_of[own.model], self.grown.seconds, self.settings
+            )
+            for own, plain in pairs
+            if plain
         }
+
+    @cached_property
+    def _parts_of(self) -> Mapping[str, Sequence[reading.Growth]]:
+        """The parts of the time with the engines of one model each."""
+        result: dict[str, list[reading.Growth]] = {entry.model: [] for entry in self.entries}
+        for part in self.parts:
+            own: dict[str, list[reading.Tally]] = {}
+            for tally in part.tallies:
+                own.setdefault(tally.model, []).append(tally)
+            for model, parts in result.items():
+                parts.append(replace(part, tallies=tuple(own.get(model, ()))))
+        return result
 
     def report(self, *, engines: bool = True) -> Report:
         """All models on the pages, engines of one together, and with `engines` each by itself too."""
@@ -197,7 +212,7 @@ class Reading:
             taken_at=self.at,
             seconds=self.grown.seconds,
             # One model without a name where the pages name none.
-            models=tuple(self._model(tallies, engines=engines) for tallies in self.by_model.values() or [[]]),
+            models=tuple(self._model(entry, engines=engines) for entry in self.entries or [_NOBODYS]),
             notes=((_LIFETIME,) if self.origin is Origin.LIFETIME else ()) + self._notes(),
             dialect=self.settings.dialect.name,
         )
@@ -220,18 +235,24 @@ class Reading:
             yield _UNREAD.format(engine=dialect.engine, name=dialect.name)
         yield from missing_of_dialect(dialect)
 
-    def _model(self, tallies: Sequence[reading.Tally], *, engines: bool) -> ModelReport:
+    def _model(self, entry: reading.Entry, *, engines: bool) -> ModelReport:
+        tallies, labels = entry.tallies, entry.labels(self.settings, self.method)
         several = len({tally.source for tally in tallies}) > 1
         names = [_named(tally, several=several) for tally in tallies]
-        cases = [self._case([tally], Level.ENGINE, name) for tally, name in zip(tallies, names, strict=True)]
+        cases = [
+            self._case([tally], own, Level.ENGINE, name)
+            for tally, own, name in zip(tallies, labels, names, strict=True)
+        ]
         broken = tuple(one for case in cases for one in case.broken)
-        beside, steps = self._baselines_of(tallies), of_growth(self.parts, tallies)
-        model, names_of = next((tally.model for tally in tallies), ""), self.settings.labels
-        found = self._measuring.get(model) if beside else None
+        parts = self._parts_of.get(entry.model, ())
+        baseline = None if entry.is_baseline else self.baselines.get(entry.model)
+        beside = (self._whole(baseline).numbers,) if baseline else ()
+        names_of = self.settings.labels
+        found = self._measuring.get(entry.model) if beside else None
         whole = replace(
-            self._case(tallies, Level.MODEL, broken=broken),
+            self._whole(entry, broken),
             baselines=beside,
-            steps=steps,
+            steps=of_growth(parts, tallies),
             standardised=found.standardised if found else None,
         )
         apart = (
@@ -245,28 +266,34 @@ class Reading:
             value_of(whole.numbers.labels, label) for label in (names_of.spec_method, names_of.spec_verification)
         )
         return model_report(
-            *(whole, model, method or self.method),
+            *(whole, entry.model, method or self.method),
             labels={names_of.spec_verification: verification} if verification else {},
             notes=tuple(notes),
             engines=tuple(apart) if engines else (),
-            parts=parts_of(self.parts, tallies),
+            parts=parts_of(parts, tallies),
         )
 
-    def _baselines_of(self, tallies: Sequence[reading.Tally]) -> tuple[reading.Numbers, ...]:
-        """The numbers of the baseline of these engines; empty for a baseline."""
-        beside = self.baselines.get(tallies[0].model, ()) if tallies else ()
-        return () if not beside or tallies[0] in beside else (self._case(beside, Level.MODEL).numbers,)
+    def _whole(self, entry: reading.Entry, broken: tuple[Broken, ...] = ()) -> Case:
+        labels = next(iter(entry.labels(self.settings, self.method)), frozenset[tuple[str, str]]())
+        return self._case(entry.tallies, labels, Level.MODEL, broken=broken)
 
     def _case(
-        self, tallies: Sequence[reading.Tally], level: Level, name: str = "", broken: tuple[Broken, ...] = ()
+        self,
+        tallies: Sequence[reading.Tally],
+        labels: Labels,
+        level: Level,
+        name: str = "",
+        broken: tuple[Broken, ...] = (),
     ) -> Case:
-        among = self.grown.tallies
-        labels = next((reading.labels_of(tally, self.settings, self.method, among) for tally in tallies), frozenset())
         numbers = self._readers[level].of(kept(labels, level.labels(self.settings)))
-        sources = {tally.source for tally in tallies} or {page.source for page in self.pages}
-        v0 = any(page.v0 for page in self.pages if page.source in sources)
+        v0 = any(tally.source in self._v0 for tally in tallies) if tallies else bool(self._v0)
         own = broken_identities(numbers, name) if level is Level.ENGINE else ()
         return Case(numbers, self.grown.seconds, broken or own, v0)
+
+    @cached_property
+    def _v0(self) -> set[str]:
+        """The pages of vLLM's V0 engine."""
+        return {page.source for page in self.pages if page.v0}
 
     @cached_property
     def _readers(self) -> dict[Level, reading.Reader]:
