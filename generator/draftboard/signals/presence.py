@@ -50,8 +50,11 @@ arriving = over_level("group", ARRIVES)
 
 def _answers(matchers: tuple[Match, ...] = ()) -> Expr:
     """1 for targets that answered a scrape lately, else 0: a single failed scrape is no outage."""
-    lately = Function("max_over_time", Raw(around.UP, SILENCE, matchers))
-    return lately & Raw(around.UP, matchers=matchers)  # What left discovery is no target.
+    return _answered_lately(matchers) & Raw(around.UP, matchers=matchers)  # What left discovery is no target.
+
+
+def _answered_lately(matchers: tuple[Match, ...] = ()) -> Expr:
+    return Function("max_over_time", Raw(around.UP, SILENCE, matchers))
 
 
 def latest(figure: Expr, ago: Span = NO_OFFSET) -> Expr:
@@ -137,9 +140,8 @@ known = Signal(
 )
 known_down = known.at(Level.TARGET).combined("and", _answers().equals(0), _SAME_TARGET)
 """Servers that do not answer."""
-_left_just_now = Function("max_over_time", Raw(around.UP, SILENCE)).combined("unless", Raw(around.UP))
-known_targets = known.at(Level.TARGET).combined("unless", _left_just_now, _SAME_TARGET)
-"""Without those that left discovery since their record, which another group of rules makes, was evaluated."""
+known_up = known.at(Level.TARGET).combined("and", _answered_lately().equals(1), _SAME_TARGET)
+"""Servers that answer. Whether one that leaves discovery does, nobody knows: its record lasts until it is evaluated."""
 
 
 _ever_seen = If(Evaluator.RECORDS, known.at(Level.TARGET), _seen_lately)

@@ -17,7 +17,7 @@ from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.decision import Choice, Decision
-from draftboard.signals.presence import down, known_down, known_targets, silent, starting
+from draftboard.signals.presence import down, known_down, known_up, silent, starting
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, drafts, generation_tokens
 from draftboard.status import Status
@@ -114,7 +114,7 @@ servers_down = Signal(
     description="Servers that do not answer / all servers of the model that are scrape targets.",
     action="Restart them, or add servers before the others are overloaded.",
     better=Better.LOWER,
-    expr=over_level("avg", first_of(constant(1, known_down), constant(0, known_targets))),
+    expr=over_level("avg", first_of(constant(1, known_down), constant(0, known_up))),
     record="vllm_servers_down:ratio",
     levels=(Level.SERVICE,),
     bands=good_under(Setting("thresholds.servers_down"), good="few", beyond="too-many-down", status=Status.BAD),
