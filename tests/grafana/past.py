@@ -6,7 +6,7 @@ import math
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from draftboard.build.files import ALERTING, RECORDING
 from draftboard.catalogue import around, probe
 from draftboard.lab.simulator import find
 from draftboard.lab.simulator.backfill import backfill
-from draftboard.lab.simulator.fleet import targets
+from draftboard.lab.simulator.fleet import Target, targets
+from draftboard.lab.simulator.scenario import Scenario
 from draftboard.prometheus import Server
 from draftboard.settings import Settings
 
@@ -29,15 +30,20 @@ END = 1_756_800_420
 
 @dataclass(frozen=True)
 class Story:
-    """A scenario, and how often it is scraped, in seconds."""
+    """A scenario, how often it is scraped, in seconds, and whether rules are loaded."""
 
     scenario: Path
     pace: int
+    ruled: bool = True
 
 
 EVERYTHING = Story(HERE / "past.toml", 15)
 FLEET = Story(HERE / "fleet.toml", 60)
 STORIES = Story(HERE / "stories.toml", 60)
+DAY = Story(HERE / "day.toml", 120)
+UNRULED = Story(LAB / "simulator/scenarios/healthy-eagle3.toml", 60, ruled=False)
+UNLABELLED = "unlabelled"
+"""Cluster of servers without the label of a method, which simulated servers have."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +80,21 @@ def _made(kept: Path, settings: Settings, story: Story) -> tuple[float, float]:
     scenario = find(str(story.scenario))
     times = range(END - scenario.duration.seconds, END + 1, story.pace)
     recording = kept / "past.om"
-    backfill(targets(scenario, 1), times, recording)
+    backfill(_scraped(scenario), times, recording)
     _append(recording, chain(_plugin(times), _gpus(times), _monitoring(times)))
-    with replayed(recording, settings, keep_in=kept) as replay:
+    with replayed(recording, settings, keep_in=kept, rules=None if story.ruled else ()) as replay:
         recording.unlink()
     return replay.start, replay.end
+
+
+def _scraped(scenario: Scenario) -> tuple[Target, ...]:
+    """Its servers, each with the labels that its scrape configuration gives it."""
+    return tuple(
+        replace(one, labels={name: value for name, value in one.labels.items() if name != "spec_method"})
+        if one.labels.get("cluster") == UNLABELLED
+        else one
+        for one in targets(scenario, 1)
+    )
 
 
 def _append(recording: Path, lines: Iterator[str]) -> None:

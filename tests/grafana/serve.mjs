@@ -20,8 +20,13 @@ async function bodyOf(request) {
 
 async function asked(prometheus, address, request, body) {
   const type = { 'content-type': 'application/x-www-form-urlencoded' };
-  const answer = await fetch(prometheus + address, request.method === 'POST' ? { method: 'POST', headers: type, body } : {});
-  return { status: answer.status, text: await answer.text() };
+  const how = request.method === 'POST' ? { method: 'POST', headers: type, body } : {};
+  try {
+    const answer = await fetch(prometheus + address, how);
+    return { status: answer.status, text: await answer.text() };
+  } catch (error) {
+    return { status: 502, text: JSON.stringify({ status: 'error', error: String(error.cause ?? error) }) };
+  }
 }
 
 function fileOf(address, version) {

@@ -1,7 +1,7 @@
 """What a viewer reads within two seconds: who needs somebody, since when and what to do, in each story of a fleet."""
 
 import re
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -10,7 +10,7 @@ from conftest import OBJECTIVES
 from draftboard.build import render
 from draftboard.dashboards.fields import NO_VALUE
 from draftboard.settings import load
-from grafana.past import BUILD, STORIES, serving
+from grafana.past import BUILD, DAY, STORIES, UNRULED, Past, serving
 from grafana.views import WIDTHS, Json, View, show
 
 pytestmark = [pytest.mark.grafana, pytest.mark.prometheus]
@@ -33,8 +33,8 @@ class Expected(NamedTuple):
 
 STORIES_TOLD = {
     "six": Expected(
-        r"DeepSeek-V3.1 mtp six not measured for at least 1.\d h K 1 -> 2, expected gain 1\d% open → drafts",
-        (("not measured", "DeepSeek-V3.1", "K 1 -> 2: +12 %"), ("pays", "Qwen2.5-72B-Instruct", "measure another K")),
+        r"DeepSeek-V3.1 mtp six not measured for at least 1.\d h K 1 -> 2, expected gain in speed 1\d% open → drafts",
+        (("not measured", "DeepSeek-V3.1", "K 1 -> 2: +12 % speed"), ("pays", "Qwen2.5-72B-Instruct", "measure another K")),
         "depth",
     ),
     "sixbad": Expected(
@@ -60,20 +60,20 @@ STORIES_TOLD = {
     ),
     "overload": Expected(
         r"command-a-03-2025 eagle3 overload users wait for 3\d min "
-        r"requests wait, KV cache has room check max_num_seqs open → capacity",
-        (("users wait", "command-a-03-2025", "check max_num_seqs"),),
+        r"requests wait, KV cache has room raise max_num_seqs open → capacity",
+        (("users wait", "command-a-03-2025", "raise max_num_seqs"),),
         "capacity",
     ),
     "klong": Expected(
-        r"Llama-3.1-70B eagle3 klong not measured for at least 1.\d h K 8 -> 2, expected gain 1\d% open → drafts",
-        (("not measured", "Llama-3.1-70B", r"K 8 -> 2: +19 %"),),
+        r"Llama-3.1-70B eagle3 klong not measured for at least 1.\d h K 8 -> 2, expected gain in speed 1\d% open → drafts",
+        (("not measured", "Llama-3.1-70B", r"K 8 -> 2: +19 % speed"),),
         "depth",
     ),
     "idle": Expected("All models no traffic", ()),
     "ab": Expected(
         r"DeepSeek-R1-\S+ draft_model small ab costs more for at least 1.\d h "
-        r"users wait longer than on the baseline turn it off K 5 -> off, expected gain 4\d% open → drafts",
-        (("costs more", "DeepSeek-R1-Distill-Llama-70B", "K 5 -> off: +42 %"),),
+        r"users wait longer than on the baseline turn it off K 5 -> off, expected gain in speed 4\d% open → drafts",
+        (("costs more", "DeepSeek-R1-Distill-Llama-70B", "K 5 -> off: +42 % speed"),),
         "depth",
     ),
     "forty": Expected(
@@ -82,27 +82,51 @@ STORIES_TOLD = {
         (("down", "model-12", "check node, network"), ("down", "model-26", "check node, network")),
         "fleet",
     ),
+    "unlabelled": Expected(
+        r"Qwen3-30B-A3B unlabelled not measured for at least 1.\d h "
+        r"no method label: costs of any method label its method open → drafts",
+        (("not measured", "Qwen3-30B-A3B", "label its method"),),
+        "depth",
+    ),
+    "day": Expected(
+        r"phi-4 eagle3 day costs more for 4.\d h acceptance fell: workload or drafter changed "
+        r"roll back or turn off open → drafts",
+        (("costs more", "phi-4", "roll back or turn off"), ("not measured", "gemma-3-27b-it", "run a baseline")),
+        "depth",
+    ),
+    "fresh": Expected("Models no target is scraped, or none is selected: run draftboard doctor", ()),
     "nobody": Expected("Rules no rules are loaded: run draftboard doctor", ()),
+    "unruled": Expected("Rules no rules are loaded: run draftboard doctor", ()),
+    "unanswered": Expected("Prometheus does not answer: run draftboard doctor", ()),
 }
-"""By cluster; `nobody` is a time without samples."""
+"""By cluster; `fresh` has no target yet, `nobody` is a time without samples."""
+ELSEWHERE = {"day", "unruled", "unanswered"}
+"""Stories with a past of their own: a day, targets without rules, and a Prometheus that does not answer."""
 
 
 @pytest.fixture(scope="module")
-def told() -> Iterator[dict[str, dict[int, View]]]:
-    """The first page in each story, by width: as an issue of its own past, which the cluster selects."""
-    settings = load(OBJECTIVES)
-    views = [
-        View(PAGE, width, expanded=False, search=f"var-cluster={story}", empty=story == "nobody")
-        for story in STORIES_TOLD
-        for width in (WIDTHS[0], PHONE)
-    ]
+def told() -> dict[str, dict[int, View]]:
+    """The first page in each story, by width: as an issue of its past, in which a cluster selects it."""
+    settings, folder = load(OBJECTIVES), BUILD / "stories-told"
+    built, shown = render(settings), dict[str, dict[int, View]]()
+
+    def open_in(past: Past, *stories: str) -> None:
+        views = [
+            View(PAGE, width, expanded=False, search=f"var-cluster={story}", empty=story == "nobody", story=story)
+            for story in stories
+            for width in (WIDTHS[0], PHONE)
+        ]
+        for view in show(views, built, past, folder, pictures=True):
+            shown.setdefault(view.story, {})[view.width] = view
+
     with serving(BUILD / "stories", settings, STORIES) as past:
-        shown: dict[str, dict[int, View]] = {}
-        for view in views:
-            folder = BUILD / "stories-told" / view.search.rpartition("=")[2]
-            (found,) = show([view], render(settings), past, folder, pictures=True)
-            shown.setdefault(folder.name, {})[view.width] = found
-        yield shown
+        open_in(past, *(story for story in STORIES_TOLD if story not in ELSEWHERE))
+    open_in(replace(past, url="http://127.0.0.1:9"), "unanswered")  # A port of no server.
+    with serving(BUILD / "day", settings, DAY) as day:
+        open_in(day, "day")
+    with serving(BUILD / "unruled", settings, UNRULED) as unruled:
+        open_in(unruled, "unruled")
+    return shown
 
 
 def _panel(view: View, title: str) -> Json:

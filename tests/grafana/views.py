@@ -29,13 +29,14 @@ class View:
     empty: bool = False  # whether the time range is one without samples
     expanded: bool = True  # whether collapsed rows are open
     search: str = ""  # of the page's address: variables
+    story: str = ""  # where views of several stand in one folder
     found: Json = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
         """Of its files."""
         marks = ["empty"] * self.empty + ["closed"] * (not self.expanded)
-        return "-".join([Path(self.path).stem, str(self.width), self.theme, *marks])
+        return "-".join([*self.story.split(), Path(self.path).stem, str(self.width), self.theme, *marks])
 
     @property
     def panels(self) -> list[Json]:

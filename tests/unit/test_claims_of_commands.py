@@ -167,8 +167,8 @@ def test_servers_and_stories_of_the_dashboards_are_as_many_as_the_page_says() ->
     past = tomllib.loads((ROOT / "tests/grafana/past.toml").read_text())
     assert f"{len(past['server'])} servers, a baseline among them" in page
     told = re.findall(r'(?m)^    "(\w+)": Expected', (ROOT / "tests/grafana/test_stories.py").read_text())
-    assert len(told) == 10
-    assert "holds ten stories" in page
+    assert len(told) == 15
+    assert "holds fifteen stories" in page
 
 
 def test_the_image_of_the_command_line_is_as_the_page_says() -> None:

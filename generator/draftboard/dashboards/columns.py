@@ -7,7 +7,7 @@ from typing import Any
 from draftboard.dashboards import fields, leads
 from draftboard.dashboards.grafana import override
 from draftboard.dashboards.labels import label_join, label_replace
-from draftboard.dashboards.texts import TEXTS
+from draftboard.dashboards.texts import ALIKE, TEXTS
 from draftboard.dashboards.transformations import value_of
 from draftboard.expr import promql
 from draftboard.expr.scope import Scope
@@ -200,7 +200,12 @@ def of_signal(
         properties.setdefault("decimals", 1)  # Of a small share Grafana would show more digits than are known.
     if text:
         properties["unit"] = "string"  # Grafana would take one number for one with a unit.
-    properties["mappings"] = [*shown["mappings"], *fields.no_sample("text", text=signal.absent or fields.NO_VALUE)]
+    ranges = [ALIKE] if signal.unit is Unit.TIMES and text else []
+    properties["mappings"] = [
+        *ranges,
+        *shown["mappings"],
+        *fields.no_sample("text", text=signal.absent or fields.NO_VALUE),
+    ]
     if coloured:
         properties["color"] = {"mode": "thresholds"}
     if links:

@@ -7,19 +7,19 @@ _GROUPS = (
     (
         "Models by health",
         MODELS,
-        "Models that fail, are degraded, are to be watched, pay, or are not judged: not measured, idle, off.",
+        "Models that fail, are degraded, are to be watched, pay, or none of these: not measured, idle, off.",
         "Start with those that fail.",
     ),
     (
         "Engines now",
         ENGINES,
-        "Engines that fail, are degraded, are to be watched, pay, or are not judged: not measured, idle, off.",
+        "Engines that fail, are degraded, are to be watched, pay, or none of these: not measured, idle, off.",
         "Bring back what is down, restart what is stuck.",
     ),
     (
         "Alerts by severity",
         ALERTS,
-        "Alerts that fire, by severity; a dash where no alert can fire, because no rules are loaded.",
+        "Alerts that fire, by severity. A model that fails has a warning alone while its other servers serve all.",
         "Open the runbooks, the most urgent first.",
     ),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from draftboard.dashboards.labels import label_join, label_replace
 from draftboard.expr import promql
@@ -16,8 +16,12 @@ from draftboard.signals.next_steps import next_gain
 _LOW, _HIGH, _STATE, _OF = "low", "high", "state", "of"
 LEAST, _AGE = "least", "age"
 _ENDS = (economics.expected_speedup_low, economics.expected_speedup_high)
-_APART = 1.005
-"""Ratio of two ends that two decimals may show as equal."""
+_TO = " to "
+ALIKE: dict[str, Any] = {
+    "type": "regex",
+    "options": {"pattern": rf"^(.+){_TO}\1$", "result": {"text": "$1", "index": 80}},
+}
+"""A mapping of ranges whose ends read alike to one number."""
 UNITS = {"min": (60, 1, 3600), "h": (3600, 10, 48 * 3600), "d": (86400, 10, None)}
 """Of ages: seconds, parts that are shown, and up to which age; rounded down, as 89 minutes are less than 1.5 hours."""
 
@@ -64,7 +68,7 @@ def _change(scope: Scope) -> str:
     gains = label_join(_in_label(_NEXT, promql.binary(percent, ">", "0")), _NEXT, ";", *next_gain.by, _NEXT)
     urgent = f"ignoring ({', '.join((*next_gain.by, _NEXT))})"
     gains = promql.binary(gains, "unless", promql_of(next_steps.urgent, scope), urgent)
-    return label_replace(gains, _NEXT, "K $1 -> $2: +$3 %", _NEXT, "(.*);(.*);(.*)")
+    return label_replace(gains, _NEXT, "K $1 -> $2: +$3 % speed", _NEXT, "(.*);(.*);(.*)")
 
 
 def _age(scope: Scope) -> str:
@@ -101,25 +105,16 @@ def _speedup(scope: Scope) -> str:
     if users.measured_speedup.exists(scope.settings):
         known.append(_hundredths(_TIMES, promql_of(users.measured_speedup, scope)))
     if economics.expected_speedup_low.exists(scope.settings):
-        low, high = (promql_of(end, scope) for end in _ENDS)
         assumed = scope.settings.draft_cost.is_assumed
-        known.append(_joined(low, _hundredths(_HIGH, high)) if assumed else _hundredths(_TIMES, low))
+        known.append(_expected(scope) if assumed else _hundredths(_TIMES, promql_of(_ENDS[0], scope)))
     return promql.first_of(*known, matching=f"ignoring ({_LOW}, {_HIGH}, {_TIMES})")
 
 
 def _expected(scope: Scope) -> str:
-    """The expected speedup from the highest to the lowest costs; one number where both ends are equal."""
-    low, high = (promql_of(end, scope) for end in _ENDS)
-    more = _hundredths(_HIGH, promql.binary(high, ">", promql.binary(str(_APART), "*", low)))
-    none = label_replace(promql.constant("1", low), _HIGH, "", "", "")
-    joined = _joined(low, promql.first_of(more, none, matching=f"ignoring ({_HIGH})"))
-    return label_replace(joined, _TIMES, "$1", _TIMES, "(.*) to ")
-
-
-def _joined(low: str, high: str) -> str:
-    """From the low end to the high one, whose text is in a label."""
-    ends = promql.binary(_hundredths(_LOW, low), "*", high, f"ignoring ({_LOW}, {_HIGH}) group_left ({_HIGH})")
-    return label_join(ends, _TIMES, " to ", _LOW, _HIGH)
+    """The expected speedup from the highest to the lowest costs."""
+    low, high = (_hundredths(label, promql_of(end, scope)) for label, end in zip((_LOW, _HIGH), _ENDS, strict=True))
+    ends = promql.binary(low, "*", high, f"ignoring ({_LOW}, {_HIGH}) group_left ({_HIGH})")
+    return label_join(ends, _TIMES, _TO, _LOW, _HIGH)
 
 
 def _hundredths(label: str, values: str) -> str:
@@ -137,7 +132,7 @@ _NEXT, _TIMES = "next", "times"
 (WHY,) = causes.health_cause.by
 TEXTS = {
     health_age: Text(_AGE, _age, 8),
-    next_steps.next_step: Text(_NEXT, _next_step, 21, 108),
+    next_steps.next_step: Text(_NEXT, _next_step, 23, 108),
     causes.health_cause: Text(WHY, partial(promql_of, causes.health_cause), 34, 94),
     overview.speedup: Text(_TIMES, _speedup, 12),
     versus.expected: Text(_TIMES, _expected, 12),

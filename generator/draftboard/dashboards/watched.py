@@ -11,12 +11,12 @@ from draftboard.signals import events
 from draftboard.signals.next_steps import rank
 from draftboard.status import Status
 
-NO_ANSWER = "Prometheus does not answer"
+NO_ANSWER = "Prometheus does not answer: run draftboard doctor"
 WELL, _NO_TARGET, _NO_RULES, NO_TRAFFIC = range(100, 104)
 WORDS = {
     WELL: ("nothing to do", Status.GOOD),
     NO_TRAFFIC: ("no traffic", Status.QUIET),
-    _NO_TARGET: ("no target is scraped, or none is selected", Status.QUIET),
+    _NO_TARGET: ("no target is scraped, or none is selected: run draftboard doctor", Status.QUIET),
     _NO_RULES: ("no rules are loaded: run draftboard doctor", Status.ODD),
 }
 """What is said of all models; the codes are no values of others."""

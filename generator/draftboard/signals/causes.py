@@ -31,9 +31,9 @@ from draftboard.signals import capacity, events
 from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.decision import Decision
-from draftboard.signals.health import HEALTH, health
+from draftboard.signals.health import HEALTH, WELL, health
 from draftboard.signals.signal import Code, Signal, Unit
-from draftboard.signals.states import target_up
+from draftboard.signals.states import STATES, state, target_up
 from draftboard.status import Status
 
 AT_ONCE = " fell at once"
@@ -133,9 +133,12 @@ def _alerts() -> Expr:
     return LabelReplace(of_model.combined("or", of_service, _ALIKE), _WHY, "$1 fires", _ALERT, "(.*)")
 
 
+unlabelled = STATES.any_of(state.at(Level.MODEL), "drafting").where(METHOD, "") & (_HEALTH >= WELL)
+"""Models that need nobody, and whose servers no label says how they draft."""
+_range = labelled(unlabelled, _WHY, "no method label: costs of any method")
 _advised = _worded(advice, ADVICE, _OF_ADVICE).combined("and", _where("costs more", "about even"), _ALIKE)
 _room = labelled(_where("users wait") & capacity.room_in_kv_cache, _WHY, "requests wait, KV cache has room")
-_figures = first_of(_advised, _room).combined("or", _worded(_HEALTH, HEALTH, _OF_HEALTH), _ALIKE)
+_figures = first_of(_advised, _room).combined("or", first_of(_worded(_HEALTH, HEALTH, _OF_HEALTH), _range), _ALIKE)
 _each = first_of(_servers(), _alerts(), _figures)
 _first = If(Evaluator.RECORDS, _together().combined("or", _each, _ALIKE), _each)
 
@@ -147,7 +150,8 @@ health_cause = Signal(
     description="What the health of a model rests on, in words: the server, the alert, or what its figures say.",
     action="Look there first.",
     note="As much as scrapes know: a server that does not answer is named, its log says why. Of several servers or "
-    "alerts one is named. None of models that need nobody.",
+    "alerts one is named. Of models that need nobody only that a label lacks, without which costs are assumed of any "
+    "method and no baseline is compared.",
     unit=Unit.CODE,
     expr=over_level("group", _first, _WHY),
     record="vllm_health:cause",

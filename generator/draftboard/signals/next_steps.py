@@ -23,6 +23,7 @@ from draftboard.signals import advice, capacity, causes, drafting, gains, health
 from draftboard.signals.advice import ADVICE
 from draftboard.signals.health import HEALTH
 from draftboard.signals.signal import Code, Signal, Unit
+from draftboard.status import Status
 
 _HEALTH = health.health.at(Level.MODEL)
 _ABOVE_ADVICE = 20
@@ -63,12 +64,14 @@ _STEPS = tuple(Code(HEALTH[row].value + _ABOVE_ADVICE, says, HEALTH[row].status)
 RESTART = next(code for code in _STEPS if code.says == _SAYS["servers down"])
 TOGETHER = Code(41, "check node, network", HEALTH["servers down"].status)
 """Of servers that fell at one time: what they share, as a restart of each would not mend it."""
-_LIMITED = Code(42, "check max_num_seqs", HEALTH["users wait"].status)
+_LIMITED = Code(42, "raise max_num_seqs", HEALTH["users wait"].status)
 """Where requests wait for a place in the batch, and not for memory."""
+_UNLABELLED = Code(43, "label its method", Status.ODD)
 _fell = over_level("group", causes.health_cause.where("why", f".+{causes.AT_ONCE}"))
 _more = (
     If(Evaluator.RECORDS, constant(TOGETHER.value, _fell)),
     constant(_LIMITED.value, HEALTH.any_of(_HEALTH, "users wait") & capacity.room_in_kv_cache),
+    constant(_UNLABELLED.value, causes.unlabelled),
 )
 _mends = HEALTH.any_of(_HEALTH, "costs more") & ADVICE.any_of(advice.advice, "workload")
 """Where what changed costs more than it saves: what ends that comes before what explains it."""
@@ -84,7 +87,7 @@ next_step = Signal(
         *(advice.advice + 0, HEALTH.any_of(_HEALTH, "warning") + _ABOVE_ADVICE),
     ),
     record="vllm_health:next_step",
-    codes=(*_ADVICE, *_STEPS, TOGETHER, _LIMITED),
+    codes=(*_ADVICE, *_STEPS, TOGETHER, _LIMITED, _UNLABELLED),
     empty="no verdict",
 )
 urgent = next_step >= _ABOVE_ADVICE
@@ -122,21 +125,23 @@ next_gain = Signal(
 )
 advice_since = health.since(advice.advice, "vllm_spec_decode_advice:since")
 _HALF = 0.5
-ONLY_GAINS = health.WELL - _HALF
+ONLY_GAINS = health.WELL - _HALF / 2
 """Ranks above it and below those that are well are of models that need nobody, and of which another K gains."""
 _tokens = InWindow(traffic.generation_tokens)  # A number, so that counts without a time give as good an order.
+_busy = expr(1).per(1 + _tokens)
 _gained = expr(1).per(1 + over_level("max", next_gain) * _tokens)
 rank = Signal(
     name="rank",
     title="Rank by need",
     question="Which model comes first?",
-    description="The lowest comes first: by health, of equals the busiest; of those that need nobody first the one of "
-    "which another K makes most tokens faster.",
+    description="The lowest comes first: by health, of equals the busiest; of those that need nobody first what lacks "
+    "the label of its method, then the one of which another K makes most tokens faster.",
     action="Start with the first.",
     unit=Unit.CODE,
     expr=first_of(
-        (ONLY_GAINS + _HALF / 2 * _gained) & (_HEALTH >= health.WELL),
-        _HEALTH + _HALF * expr(1).per(1 + _tokens),
+        (ONLY_GAINS - _HALF / 2 * (1 - _busy)) & causes.unlabelled,
+        (ONLY_GAINS + _HALF / 4 * _gained) & (_HEALTH >= health.WELL),
+        _HEALTH + _HALF * _busy,
         _HEALTH + _HALF,
     ),
     record="vllm_health:rank",

@@ -101,7 +101,7 @@ def _by_need(level: Level, unit: Unit, empty: str) -> dict[str, Signal]:
                 Status.NEUTRAL,
             ),
             (
-                "not judged",
+                "other",
                 "need nobody, and nobody knows whether they pay: not measured, idle, off or starting",
                 one >= HEALTH["few drafts"].value,
                 Status.NEUTRAL,

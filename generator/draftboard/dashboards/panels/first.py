@@ -23,7 +23,7 @@ _SHARE = "share"
 """Label that says how many of a model's engines are down, where some are."""
 _ALIKE = "alike"
 """Label that says how many models are as bad."""
-_TRY = "K {{k}} -> {{next_k}}, expected gain"
+_TRY = "K {{k}} -> {{next_k}}, expected gain in speed"
 _NUMBER: dict[str, Any] = {
     "mappings": fields.no_sample("transparent"),
     "color": {"mode": "fixed", "fixedColor": "transparent"},
