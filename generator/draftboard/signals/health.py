@@ -119,7 +119,7 @@ health = Signal(
     record="vllm_health:enum_rate{window}",
     levels=BOTH_LEVELS,
     codes=HEALTH.codes,
-    empty="no vLLM target is scraped",
+    empty=presence.NO_SERVER,
 )
 unwell = Signal(
     name="unwell",

@@ -32,6 +32,8 @@ from draftboard.status import Status
 
 SEEN_BY = MetricOfDialect("seen_by")
 """What every engine exposes for as long as it runs."""
+NO_SERVER = "no vLLM server is known"
+"""What is so without targets, without rules, and where Prometheus does not answer."""
 REMEMBERED = Setting("rules.remember")
 """How long a server counts as known."""
 _STARTUP = Setting("rules.startup")
@@ -107,7 +109,7 @@ seen = Signal(
     record="vllm_seen:bool",
     levels=(Level.ENGINE,),
     codes=(Code(1, "seen", Status.NEUTRAL),),
-    empty="no vLLM target is scraped",
+    empty=NO_SERVER,
 )
 _engines_seen = If(Evaluator.RECORDS, seen.at(Level.ENGINE), _seen_lately)
 
@@ -136,7 +138,7 @@ known = Signal(
     record="vllm_known:bool",
     levels=(Level.TARGET,),
     codes=(Code(1, "known", Status.NEUTRAL),),
-    empty="no vLLM target is scraped",
+    empty=NO_SERVER,
 )
 known_down = known.at(Level.TARGET).combined("and", _answers().equals(0), _SAME_TARGET)
 """Servers that do not answer."""
@@ -210,7 +212,7 @@ stays = Signal(
     expr=over_level("max", first_of(_now, OverTime("last_over_time", _now, REMEMBERED))),
     record="vllm_stays:max",
     levels=(Level.ENGINE,),
-    empty="no vLLM target is scraped, or all may disappear",
+    empty=f"{NO_SERVER}, or all may disappear",
     decimals=0,
 )
 expected = If(Evaluator.RECORDS, stays.at(Level.ENGINE), stays.expr)

@@ -17,7 +17,7 @@ from draftboard.expr.scope import Level
 from draftboard.quantity import Setting
 from draftboard.signals.baseline import METHOD
 from draftboard.signals.decision import Choice, Decision
-from draftboard.signals.presence import down, known_down, known_up, silent, starting
+from draftboard.signals.presence import NO_SERVER, down, known_down, known_up, silent, starting
 from draftboard.signals.signal import Better, Code, Signal, Unit, good_under
 from draftboard.signals.traffic import BOTH_LEVELS, drafts, generation_tokens
 from draftboard.status import Status
@@ -69,7 +69,7 @@ state = Signal(
     levels=BOTH_LEVELS,
     rollup="max",
     codes=STATES.codes,
-    empty="no vLLM target is scraped",
+    empty=NO_SERVER,
 )
 
 _counts: Expr = CountValues("state", state.at(Level.ENGINE))
@@ -87,7 +87,7 @@ engines_by_state = Signal(
     record="vllm_spec_decode_engines:count_rate{window}",
     by=("state",),
     kinds=tuple((code.says, code.status) for code in STATES.codes),
-    empty="no vLLM target is scraped",
+    empty=NO_SERVER,
     decimals=0,
 )
 
@@ -104,7 +104,7 @@ target_up = Signal(
     record="vllm_up:bool",
     levels=(Level.TARGET,),
     codes=(STATES["down"], Code(1, "answers, or starts", Status.GOOD)),
-    empty="no vLLM target is scraped",
+    empty=NO_SERVER,
 )
 
 servers_down = Signal(
@@ -118,5 +118,5 @@ servers_down = Signal(
     record="vllm_servers_down:ratio",
     levels=(Level.SERVICE,),
     bands=good_under(Setting("thresholds.servers_down"), good="few", beyond="too-many-down", status=Status.BAD),
-    empty="no vLLM target is scraped",
+    empty=NO_SERVER,
 )
