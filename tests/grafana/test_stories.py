@@ -34,7 +34,10 @@ class Expected(NamedTuple):
 STORIES_TOLD = {
     "six": Expected(
         r"DeepSeek-V3.1 mtp six not measured for at least 1.\d h K 1 -> 2, expected gain in speed 1\d% open → drafts",
-        (("not measured", "DeepSeek-V3.1", "K 1 -> 2: +12 % speed"), ("pays", "Qwen2.5-72B-Instruct", "measure another K")),
+        (
+            ("not measured", "DeepSeek-V3.1", "K 1 -> 2: +12 % speed"),
+            ("pays", "Qwen2.5-72B-Instruct", "measure another K"),
+        ),
         "depth",
     ),
     "sixbad": Expected(
@@ -65,7 +68,8 @@ STORIES_TOLD = {
         "capacity",
     ),
     "klong": Expected(
-        r"Llama-3.1-70B eagle3 klong not measured for at least 1.\d h K 8 -> 2, expected gain in speed 1\d% open → drafts",
+        r"Llama-3.1-70B eagle3 klong not measured for at least 1.\d h "
+        r"K 8 -> 2, expected gain in speed 1\d% open → drafts",
         (("not measured", "Llama-3.1-70B", r"K 8 -> 2: +19 % speed"),),
         "depth",
     ),

@@ -17,6 +17,7 @@ from draftboard.signals.causes import health_cause
 from draftboard.signals.health import HEALTH, WELL, health, health_age, health_since
 from draftboard.signals.next_steps import ONLY_GAINS, next_gain, next_step, rank, urgent
 from draftboard.signals.traffic import generation_tokens
+from draftboard.status import Status
 
 TITLE, NEXT = "To do first", "Why, and what next"
 _SHARE = "share"
@@ -71,6 +72,10 @@ def _of_the_worst(
     look = fields.by_threshold(health, settings, fields.IN_STATES)
     link = _link(f"${{__field.labels.{leads.PAGE}}}", context)
     else_why = watched.nothing_watched(context.scope(Level.MODEL, instant=True)) if "well" in refs else []
+    nothing = _NUMBER | {"noValue": fields.NO_VALUE}
+    if else_why:
+        unknown = [{"color": fields.COLOURS[Status.ODD], "value": None}]
+        nothing = {"noValue": watched.NO_ANSWER, "thresholds": {"mode": "absolute", "steps": unknown}}
     own = {
         # Not of the whole panel: ages would read as codes.
         "worst": {"links": link, "mappings": look.pop("mappings")},
@@ -93,7 +98,7 @@ def _of_the_worst(
         "the one of which another K gains most.",
         action=action,
         # Where nothing is to do, the second panel is empty, and looks like no button.
-        fields=look | ({"noValue": watched.NO_ANSWER} if else_why else _NUMBER | {"noValue": fields.NO_VALUE}),
+        fields=look | nothing,
         targets=[*(query(expr, ref, legend=legend, instant=True) for ref, (expr, legend) in lines.items()), *else_why],
         options=GRAFANA["tiles"]["options"] | {"text": {"titleSize": 12, "valueSize": 18}},
         overrides=[

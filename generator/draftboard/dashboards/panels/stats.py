@@ -66,6 +66,7 @@ def tiles(
     queried, settings = queries(context, promql, *signals), context.settings
     first = next(iter(queried.signals.values()), signals[0])
     look = fields.by_threshold(first, settings, colours)
+    nothing = watched.NO_ANSWER if else_why else fields.NO_VALUE
     text = {"text": {"titleSize": 20, "valueSize": 54}} if large else {}
     named = {} if len(queried.shown) > 1 else {"textMode": "value"}
     return queried.panel(
@@ -74,8 +75,8 @@ def tiles(
         description=description,
         action=action,
         fields=look
-        | {"noValue": watched.NO_ANSWER if else_why else fields.NO_VALUE}
-        | {"mappings": [*look["mappings"], watched.words(), *fields.no_sample("transparent")]},
+        | {"noValue": nothing}
+        | {"mappings": [*look["mappings"], watched.words(), *fields.no_sample("transparent", text=nothing)]},
         targets=[
             *(query(expr, ref, legend=named_by(one), instant=True) for ref, one, expr in queried.shown),
             *(watched.nothing_watched(context.scope(Level.MODEL, instant=True)) if else_why and queried.shown else []),
@@ -114,7 +115,8 @@ def wall_column(context: Context, signal: Signal, named: Signal, *, size: tuple[
     queried = queries(context, partial(_tile_of_each_model, context), signal)
     colours = fields.IN_STATES if is_named else fields.PLAIN if signal is next_step else fields.ON_TILES
     look = fields.by_threshold(signal, settings, colours)
-    mappings = [*look["mappings"], *fields.no_sample("transparent", str(_ABSENT))]
+    nothing = watched.NO_ANSWER if is_named else fields.NO_VALUE
+    mappings = [*look["mappings"], *fields.no_sample("transparent", str(_ABSENT), text=nothing)]
     # At 1366 pixels the longest name takes one line, and its state another.
     text: dict[str, Any] = {"text": {"titleSize": 16, "valueSize": 18}}
     if not is_named:
@@ -127,7 +129,7 @@ def wall_column(context: Context, signal: Signal, named: Signal, *, size: tuple[
         "stat",
         title="" if is_named else signal.short or signal.title,
         fields=look
-        | {"decimals": signal.decimals or 0, "noValue": watched.NO_ANSWER if is_named else fields.NO_VALUE}
+        | {"decimals": signal.decimals or 0, "noValue": nothing}
         | {"mappings": [*mappings, watched.words()] if is_named else mappings}
         | {"links": leads.of_series(context.uids[page], says, scope.labels, settings)},
         # Prometheus sorts the series of a range by their labels; a short one shows nothing old.
