@@ -51,9 +51,10 @@ class View:
     def once(self, name: str, compute: Callable[[], Vector]) -> Vector:
         """A signal's values at this level: those of a Prometheus, or computed once."""
         key, counts = (name, self.scope.level), self.counts
-        if key not in counts.answers and key not in counts.read_before:
-            counts.read_before[key] = compute()
-        return counts.answers[key] if key in counts.answers else counts.read_before[key]
+        found = counts.answers.get(key)
+        if found is None and (found := counts.read_before.get(key)) is None:
+            found = counts.read_before[key] = compute()
+        return found
 
     def histograms(self, buckets: Vector) -> Histograms:
         """Buckets as histograms, of which several quantiles are read."""

@@ -7,7 +7,7 @@ earlier window was read, too.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, singledispatch
+from functools import singledispatch
 from itertools import pairwise
 from operator import itemgetter
 
@@ -62,8 +62,8 @@ def _(node: nodes.Binary, view: View) -> Vector | float:
 
 def _key(matching: nodes.Matching, scope: Scope) -> Key:
     """What two elements must have in common to match."""
-    labels, pick = names(matching.labels, scope), vector.kept if matching.just else vector.dropped
-    return partial(pick, names=labels)
+    labels = names(matching.labels, scope)
+    return vector.keeping(labels) if matching.just else vector.dropping(labels)
 
 
 @to_numbers.register
@@ -138,7 +138,7 @@ def _(node: nodes.Constant, view: View) -> Vector:
 
 
 def _only(labels: nodes.Names, view: View) -> Key:
-    return partial(vector.kept, names=names(labels, view.scope))
+    return vector.keeping(names(labels, view.scope))
 
 
 @to_numbers.register
@@ -158,7 +158,7 @@ def _(node: nodes.Spread, view: View) -> Vector:
 
 @to_numbers.register
 def _(node: nodes.Reduce, view: View) -> Vector:
-    return vector.aggregated(node.how, _vector(node.argument, view), partial(vector.dropped, names=(node.label,)))
+    return vector.aggregated(node.how, _vector(node.argument, view), vector.dropping((node.label,)))
 
 
 @to_numbers.register

@@ -39,6 +39,18 @@ def dropped(labels: Labels, names: Collection[str]) -> Labels:
     return frozenset([pair for pair in labels if pair[0] not in names]) if names else labels
 
 
+def keeping(names: Collection[str]) -> Key:
+    """The key of elements that have these labels in common."""
+    return lambda labels: frozenset([pair for pair in labels if pair[0] in names])
+
+
+def dropping(names: Collection[str]) -> Key:
+    """The key of elements that have all other labels in common."""
+    if not names:
+        return lambda labels: labels
+    return lambda labels: frozenset([pair for pair in labels if pair[0] not in names])
+
+
 def value_of(labels: Labels, name: str) -> str:
     """A label's value; "" where it does not exist."""
     for label, value in labels:  # The commonest of all calls: a generator takes twice as long.
@@ -68,7 +80,8 @@ def aggregated(how: str, vector: Vector, key: Key) -> Vector:
     groups: dict[Labels, list[float]] = {}
     for labels, value in vector.items():
         groups.setdefault(key(labels), []).append(value)
-    return {labels: _AGGREGATIONS[how](values) for labels, values in groups.items()}
+    compute = _AGGREGATIONS[how]
+    return {labels: compute(values) for labels, values in groups.items()}
 
 
 def at_most(most: int, vector: Vector, key: Key) -> Vector:
@@ -140,7 +153,8 @@ def combined(left: Vector | float, how: str, right: Vector | float, key: Key, gr
 
 def _scaled(left: Vector, how: str, right: float) -> Vector:
     if how in _ARITHMETIC:
-        return {labels: _ARITHMETIC[how](value, right) for labels, value in left.items()}
+        compute = _ARITHMETIC[how]
+        return {labels: compute(value, right) for labels, value in left.items()}
     return _compared(((labels, value, right) for labels, value in left.items()), how)
 
 
@@ -175,7 +189,8 @@ def _grouped(left: Vector, how: str, right: Vector, key: Key, group: Group) -> V
             sides = (partners[own], value) if group == "right" else (value, partners[own])
             pairs.append((labels if group else own, *sides))
     if how in _ARITHMETIC:
-        return {labels: _ARITHMETIC[how](a, b) for labels, a, b in pairs}
+        compute = _ARITHMETIC[how]
+        return {labels: compute(a, b) for labels, a, b in pairs}
     return _compared(pairs, how)
 
 

@@ -62,7 +62,7 @@ def counts_of(tallies: Sequence[Tally], settings: Settings, method: str = "") ->
                 whole = known[labels] = whose | _own(labels, settings)
             # A gauge may have a series for each of the server's processes: the largest counts.
             values = series.setdefault(metric, {})
-            values[whole] = max(value, values.get(whole, value))
+            values[whole] = max(value, values[whole]) if whole in values else value
         for metric, labels in tally.positions_before:
             before.setdefault(metric, {})[whose | set(labels)] = 0.0
     return Counts(settings, series, earlier=Counts(settings, before))

@@ -74,7 +74,7 @@ def read(text: str, source: str, at: float | None = None, *, openmetrics: bool =
         if names:
             text = _restricted(text, names)
         _require_text(text)
-        values, dialect = _values(samples(text, strict=openmetrics or _END in text.splitlines()))
+        values, dialect = _values(samples(text, strict=openmetrics or (_END in text and _END in text.splitlines())))
     # The parser raises whatever its code runs into, some of it without words.
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, UnboundLocalError) as error:
         raise DraftboardError(f"{source}: not a page of metrics: {_line(error)}") from None

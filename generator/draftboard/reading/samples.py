@@ -7,7 +7,6 @@ format of OpenMetrics. It is imported where it is needed, for most pages need it
 
 import math
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 Labels = tuple[tuple[str, str], ...]  # Names and values, sorted by name.
@@ -37,12 +36,12 @@ def samples(text: str, *, strict: bool) -> list[Sample]:
     if strict:
         return _by_library(text, strict=True)
     try:
-        return list(_fast(text))
+        return _fast(text)
     except _UnusualError:
         return _by_library(text, strict=False)
 
 
-def _fast(text: str) -> Iterator[Sample]:
+def _fast(text: str) -> list[Sample]:
     found, gauges, without_total = list[Sample](), set[str](), ""
     for line in map(str.strip, text.split("\n")):
         if line.startswith("#"):
@@ -61,7 +60,7 @@ def _fast(text: str) -> Iterator[Sample]:
             name, labels = series
             series, without_total = ((f"{name}_total", labels), name) if name == without_total else (series, "")
         found.append((series, value))
-    return (one for one in found if not math.isnan(one[1]) or one[0][0] not in gauges)
+    return [one for one in found if not math.isnan(one[1]) or one[0][0] not in gauges]
 
 
 def _described(line: str, gauges: set[str], without_total: str) -> str:
