@@ -215,7 +215,7 @@ push-image: ## Build it for amd64 and arm64, and push it
 schemas: $(VENV)/.dev ## Write the JSON Schemas of all commands to docs/schemas/
 	PYTHONPATH=tests $(BIN)/python -m scripts.schemas
 
-bench: $(VENV)/.dev $(FETCHED) ## Measure 10, 100 and 300 engines; write it to docs/ (15 min)
+bench: $(VENV)/.dev $(FETCHED) ## Measure 10 to 1,000 engines; write it to docs/ (30 min)
 	PYTHONPATH=tests $(BIN)/python -m scripts.bench --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
 
 check-chromium:
