@@ -133,6 +133,7 @@ local inJson(text) =
   local values = {
     'links.grafana': if links.grafana == null then '' else inJson(links.grafana),
     'links.runbooks': inJson(links.runbooks),
+    '((rules.compare_with / rules.window) / 2)': number(((rules.compare_with / rules.window) / 2)),
     '((thresholds.chance * thresholds.chance) / (thresholds.errors * 0.25))': number(((thresholds.chance * thresholds.chance) / (thresholds.errors * 0.25))),
     '((thresholds.drop + 1) / 2)': number(((thresholds.drop + 1) / 2)),
     '(1 + thresholds.gain)': number((1 + thresholds.gain)),
@@ -152,6 +153,7 @@ local inJson(text) =
     '(rules.window * 2)': number((rules.window * 2)),
     '(thresholds.errors / 2)': number((thresholds.errors / 2)),
     '(traffic.errors_to_judge * 12)': number((traffic.errors_to_judge * 12)),
+    '-((rules.compare_with / rules.window) / 2)': number(-((rules.compare_with / rules.window) / 2)),
     '-thresholds.anomaly': number(-thresholds.anomaly),
     '-thresholds.usual': number(-thresholds.usual),
     'rules.down_after': number(rules.down_after),

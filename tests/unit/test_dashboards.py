@@ -543,6 +543,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "requests_rejected",  # shown as a share of the arrivals
         *("preemptions", "prompt_tokens_by_source"),  # the first shown per request, both read by runbooks
         *("speedup_at_low", "speedup_at_high"),  # shown as gains over now, which costs change less
+        *("slower_k", "slower_k_by_batch"),  # why a longer K shows no gain
         "fastest_k",  # shown as the best k, where any pays
         "decode_batch",  # the batch at which costs are read; the mean of running requests is shown
         "batch_to_baseline",  # it withholds a verdict, which names it

@@ -14,6 +14,7 @@ from support.moments import mixed
 STEADY = {"model:vllm_step_cost:ratio_rate5m": "of batches of one size on both sides, whatever the load"}
 OF_RATIOS = {
     "model:vllm_spec_decode_verdict:enum_rate5m": "a measured speedup refutes beyond 20 % only (thresholds.load)",
+    "model:vllm_spec_decode_slower_k:by_batch_rate5m": "whether a token took longer, in most windows of an hour",
     "engine:vllm_health:enum_rate5m": "acceptance of an engine, costs of its model",
     "model:vllm_health:rank": "an order of models, by health, tokens and gain",
     "service:vllm_unserved:bool": "nine in ten requests rejected, of which the alert wants ten minutes",

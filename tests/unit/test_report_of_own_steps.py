@@ -4,7 +4,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
@@ -14,19 +14,23 @@ from urllib.parse import parse_qs
 import pytest
 
 from draftboard.catalogue import latency, probe, speculation
-from draftboard.evidence import Load, Own, Range, Steps, assumed, curves
+from draftboard.evidence import Change, Load, Own, Range, Steps, assumed, curves
 from draftboard.evidence.assumed import Costs
 from draftboard.evidence.law import Kind
+from draftboard.expr.vector import Labels, kept
 from draftboard.lab.simulator.fleet import Instance, targets
 from draftboard.lab.simulator.scenario import Scenario
 from draftboard.lab.simulator.serve import page as served
 from draftboard.output import Document, as_markdown
-from draftboard.reading import Growth, Page, Recorded, Tally, growth, read
+from draftboard.reading import Growth, Page, Reader, Recorded, Tally, counts_of, growth, labels_of, read
 from draftboard.report import ModelReport, Reading, report, verdict_of
 from draftboard.report.choices import choices, chosen_of
 from draftboard.report.document import status_of
+from draftboard.report.expectation import expectation_of
 from draftboard.report.own import Stretch, of_growth, own_of, pure
 from draftboard.settings import Settings
+from draftboard.signals import Level
+from draftboard.signals.gains import slower_k
 from draftboard.status import Status
 from support.known import known
 from support.loopback import answering, page
@@ -45,10 +49,10 @@ def true_cost(batch: float) -> float:
     return seconds(batch) / (0.01 * (1 + batch / KNEE))
 
 
-def part(batch: float, time: float, *, plugin: bool) -> Tally:
+def part(batch: float, time: float, *, plugin: bool, accepted: Sequence[float] = (800, 600, 400)) -> Tally:
     """An engine that took a thousand decode steps."""
     steps = 1000.0
-    counted = tally([800 * batch, 600 * batch, 400 * batch], drafts=steps * batch).counted
+    counted = tally([batch * one for one in accepted], drafts=steps * batch).counted
     more: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {
         (latency.STEP_LATENCY.count.name, ()): steps * batch,
         (latency.STEP_LATENCY.sum.name, ()): steps * batch * time,
@@ -317,3 +321,20 @@ def test_the_report_has_what_engines_chose() -> None:
     counted = {**one.counted, (probe.DECODE_STEPS.name, plain): 3000.0, (probe.DECODE_STEP_SECONDS.name, plain): 30.0}
     model = reported([Tally("a:8000", "m", "0", counted, {})], 4.0)
     assert [(each.batch, each.shares) for each in model.chosen] == [(4, {"0": 0.75, "3": 0.25})]
+
+
+def test_a_longer_k_is_not_advised_where_one_was_slower_at_this_load() -> None:
+    """Neither by the server's own steps, which allow it, nor by what rules assume."""
+    whole, settings = part(1, seconds(1), plugin=False, accepted=(990, 980, 970)), Settings()
+    counts = counts_of([whole], settings, "eagle3")
+    labels = kept(labels_of(whole, settings, "eagle3"), Level.MODEL.labels(settings))
+    own = of_growth([Growth((one,), 10.0) for one in day(1)], [whole])
+
+    def length(slower: dict[Labels, float]) -> Change | None:
+        tried = replace(counts, answers={(slower_k.name, Level.MODEL): slower})
+        found = known(expectation_of(Reader(tried, Level.MODEL).of(labels), own))
+        assert found.basis == "own step times"
+        return found.length.change if found.length else None
+
+    assert length({}) is Change.LONGER
+    assert length({labels: 4.0}) is Change.KEEP

@@ -49,6 +49,8 @@ NEVER_ZERO = {
 OF_THE_PAST = {
     "service:vllm_slo_unserved:rate5m": {"service:vllm_slo_events:rate5m"},
     "model:vllm_spec_decode_advice:enum_rate5m": {"model:vllm_spec_decode_advice:since"},
+    "model:vllm_spec_decode_longer_gain:ratio_rate5m": {"model:vllm_spec_decode_slower_k:by_batch_rate5m"},
+    "model:vllm_spec_decode_longer_gain_high:ratio_rate5m": {"model:vllm_spec_decode_slower_k:by_batch_rate5m"},
 }
 POSITIONS = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 

@@ -32,6 +32,7 @@ from draftboard.signals.gains import (
     fastest_k,
     longer_gain,
     longer_gain_high,
+    slower_k,
     speedup_at_high,
     speedup_at_low,
 )
@@ -125,9 +126,9 @@ def _drafting(numbers: Numbers, of_batch: float) -> Drafting | None:
     k = numbers.value(configured_k) or drafted
     lengths, tokens = numbers.by(draft_length_at), numbers.by(tokens_per_step_at)
     shorter = [Depth(int(at), lengths[at], tokens[at]) for at in lengths if at in tokens and float(at) < k]
-    # Drafts that end by themselves would not become longer with K.
+    # Drafts that end by themselves would not become longer with K, and a longer K that was slower is no choice.
     full = drafted >= value(Setting("thresholds.full_drafts"), numbers.settings) * k
-    following = numbers.value(next_position_accepted) if full else None
+    following = numbers.value(next_position_accepted) if full and numbers.value(slower_k) is None else None
     return Drafting(
         method=value_of(numbers.labels, numbers.settings.labels.spec_method),
         batch=of_batch,

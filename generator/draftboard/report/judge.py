@@ -50,7 +50,7 @@ UNDRAFTED = replace(
     STATES.choices["off"], reason="nothing was drafted so far: speculation is off, or no request has drafted yet"
 )
 """Where a server that has not drafted looks like one without speculation."""
-_KS = ("best_k", "fastest_k", "configured_k", "lowest_k")
+_KS = ("best_k", "fastest_k", "configured_k", "lowest_k", "slower_k")
 _FILTERED = "{name} is not exposed, so figures that need it are missing: is it filtered out (metric_relabel_configs)?"
 _COUNTERS = {
     speculation.DRAFT_TOKENS: traffic.draft_tokens,

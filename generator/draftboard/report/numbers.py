@@ -76,6 +76,9 @@ class Speculation(Described):
     wasted_tokens: Annotated[float | None, FromSignal(traffic.wasted_tokens, LINE)]
     step_cost: Annotated[float | None, FromSignal(costs.step_cost, LINE, if_known=True)] = None
     """Measured: a decode step over the baseline's in batches of the same size; only of a Prometheus with the rules."""
+    slower_k: Annotated[int | None, FromSignal(gains.slower_k, LINE, if_known=True)] = None
+    """A longer K with which tokens took longer at this load, by a change of K that rules have seen; no longer one is
+    advised then."""
     lowest_k: Annotated[int | None, FromSignal(drafting.lowest_k)]
     """Under configured_k where K differs between engines or changed: then positions are not judged."""
     draft_cost: Annotated[float, FromSignal(economics.draft_cost)]

@@ -40,6 +40,7 @@ from draftboard.signals import (
     states,
     steps,
     traffic,
+    tried,
     users,
     verdicts,
     versus,
@@ -63,7 +64,7 @@ def _of(*modules: ModuleType) -> tuple[Signal, ...]:
 FAMILIES: dict[str, tuple[Signal, ...]] = {
     "speculation": _of(
         *(presence, traffic, acceptance, drafting, depth, comparison, steps, costs),
-        *(economics, gains, integrity, states, absence, events, classes, decline),
+        *(economics, gains, tried, integrity, states, absence, events, classes, decline),
     ),
     "requests": _of(requests, responses, stalls, capacity, lengths),
     "siblings": _of(siblings),

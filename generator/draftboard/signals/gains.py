@@ -4,11 +4,23 @@ from dataclasses import replace
 from functools import partial
 
 from draftboard.evidence import BLOCKS
-from draftboard.expr.nodes import AtLeast, Expr, Parameter, constant, first_of, ignoring
-from draftboard.quantity import Setting
+from draftboard.expr.nodes import (
+    AsRecorded,
+    AtLeast,
+    Before,
+    Evaluator,
+    Expr,
+    If,
+    Parameter,
+    Ref,
+    constant,
+    first_of,
+    ignoring,
+)
+from draftboard.quantity import LOOK_BACK, Setting
 from draftboard.signals.acceptance import acceptance_length, coverage, draft_length, tokens_per_step
 from draftboard.signals.baseline import METHOD
-from draftboard.signals.costs import CHEAP, DEAR, Case, draft_cost, plain_share, verify_inflation
+from draftboard.signals.costs import CHEAP, DEAR, KEEPS_A_PAST, Case, draft_cost, plain_share, verify_inflation
 from draftboard.signals.depth import (
     BURSTS,
     EACH_MODEL,
@@ -28,7 +40,9 @@ from draftboard.signals.economics import (
     step_cost_high,
     step_cost_low,
 )
+from draftboard.signals.presence import latest
 from draftboard.signals.signal import NO_BANDS, Band, Better, Code, Signal, Unit, good_under
+from draftboard.signals.steps import step_time_by_batch
 from draftboard.status import Status
 
 LEAST_GAIN = 1 + Setting("thresholds.gain")
@@ -198,7 +212,26 @@ _full = _takes_another >= Setting("thresholds.full_drafts") * configured_k
 
 Of shorter ones the last position says little, and K is but their limit.
 """
-_CHANGES = "drafts are often shorter than K, or K differs, or a block is drafted"
+_slower = Ref("slower_k_by_batch")
+# What a change measured is known for hours: read by the evaluation before.
+_known_slower = If(Evaluator.RECORDS, Before(_slower, LOOK_BACK), _slower)
+_slower_at_this_load = (_known_slower & latest(step_time_by_batch)).max("batch").max("context")
+slower_k = Signal(
+    name="slower_k",
+    title="Longer K, slower at this load",
+    short="Slower K",
+    question="Which longer K was slower at this load?",
+    description="A K that is not shorter than now, with which tokens took longer to decode at the present batch and "
+    "context.",
+    action="Do not try a longer K at this load.",
+    note="By the changes of K that rules have seen.",
+    unit=Unit.TOKENS,
+    expr=If(Evaluator.ONCE, AsRecorded(_slower_at_this_load), _slower_at_this_load),
+    empty="no longer K is known to be slower",
+    decimals=0,
+)
+_may_be_longer = If(KEEPS_A_PAST, _full.combined("unless", slower_k), _full)
+_CHANGES = "drafts are often shorter than K, K differs, a block is drafted, or a longer K was slower at this load"
 
 
 def _shorter(name: str, extreme: str, expr: Expr, bands: tuple[Band, ...] = NO_BANDS) -> Signal:
@@ -229,7 +262,7 @@ def _longer(name: str, extreme: str, case: Case, bands: tuple[Band, ...] = NO_BA
         f"{extreme}: extrapolated.",
         action="Above 1 + thresholds.gain at least, try a longer K.",
         note="A longer draft gains least at the highest costs.",
-        expr=_NOW[case].per(steps) & _full,
+        expr=_NOW[case].per(steps) & _may_be_longer,
         record=f"vllm_spec_decode_{name}:ratio_rate{{window}}",
         bands=bands,
         empty=_CHANGES,
