@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -170,10 +170,15 @@ def tested(case: Case) -> set[str]:
     return {*named, *read} & case.rules.keys()
 
 
-def mutants(rule: Rule, metrics: list[str]) -> Iterator[Rule]:
-    """Every change of the rule that still parses, numbered where the same change is possible in several places."""
+def mutants(rule: Rule, metrics: list[str], only: Container[str] | None = None) -> Iterator[Rule]:
+    """Every change of the rule that still parses, numbered where the same change is possible in several places.
+
+    `only`: make these changes of the expression alone, as they are without a number.
+    """
     changes: list[tuple[str, dict[str, Any]]] = []
     for change, start, end, text in edits(rule.body["expr"], [metric for metric in metrics if metric != rule.name]):
+        if only is not None and change not in only:
+            continue
         expression = rule.body["expr"][:start] + text + rule.body["expr"][end:]
         with suppress(ValueError):
             promql_parser.parse(expression)
@@ -187,6 +192,17 @@ def mutants(rule: Rule, metrics: list[str]) -> Iterator[Rule]:
         count[change] += 1
         number = f" #{count[change]}" if times[change] > 1 else ""
         yield replace(rule, body=rule.body | new, change=change + number)
+
+
+def metrics_of(rules: dict[str, Rule]) -> list[str]:
+    """The metrics that may stand in place of each other: records and what they read of vLLM."""
+    raw = {read for rule in rules.values() for read in words_of(rule.body["expr"]) if re.fullmatch(r"vllm:.+|up", read)}
+    return sorted(raw | {name for name, rule in rules.items() if "record" in rule.body})
+
+
+def excused() -> list[tuple[str, str]]:
+    """The mutants that mean the same as their rule, as (name of the rule, change)."""
+    return [(entry["rule"], change) for entry in yaml.safe_load(EQUIVALENTS.read_text()) for change in entry["changes"]]
 
 
 def carried(mutant: Rule, rule: Rule, other: Rule) -> Rule | None:
@@ -364,8 +380,7 @@ def killed(printed: str, mutants: int) -> str:
 
 def report(console: Console, rules: dict[str, Rule], judged: Iterable[tuple[list[Rule], list[Rule]]]) -> int:
     """Print the table, the survivors and the equivalents that are none; 1 where there is something to mend."""
-    entries = yaml.safe_load(EQUIVALENTS.read_text())
-    excused = {(entry["rule"], change) for entry in entries for change in entry["changes"]}
+    equivalents = set(excused())
     survivors: dict[tuple[str, str], Rule] = {}
     seen = Counter[str]()
 
@@ -375,15 +390,15 @@ def report(console: Console, rules: dict[str, Rule], judged: Iterable[tuple[list
     row("rule", "mutants", "killed", "equivalent", "survived")
     for made, left in judged:
         found = {(mutant.name, mutant.change): mutant for mutant in left}
-        row(made[0].name, len(made), len(made) - len(left), len(found.keys() & excused), len(found.keys() - excused))
+        row(made[0].name, len(made), len(made) - len(left), len(found.keys() & equivalents), len(found.keys() - equivalents))
         seen[made[0].name] = len(made)
         survivors |= found
-    equivalent, total = len(survivors.keys() & excused), seen.total()
+    equivalent, total = len(survivors.keys() & equivalents), seen.total()
     row("total", total, total - len(survivors), equivalent, len(survivors) - equivalent)
-    holes = sorted(survivors.keys() - excused)
+    holes = sorted(survivors.keys() - equivalents)
     for key in holes:
         console.print(f"\n{': '.join(key)}\n{survivors[key].diff(rules[key[0]])}")
-    stale = sorted((name, change) for name, change in excused - survivors.keys() if name in seen or name not in rules)
+    stale = sorted((name, change) for name, change in equivalents - survivors.keys() if name in seen or name not in rules)
     for key in stale:
         console.print(f"\n{': '.join(key)}\nis no equivalent: it is killed, or no such change is made. Remove it.")
     return 1 if holes or stale else 0
@@ -400,8 +415,7 @@ def main() -> int:
     rules = load_rules()
     if unknown := sorted(set(options.rule or ()) - rules.keys()):
         parser.error(f"no rule is named {', '.join(unknown)}")
-    raw = {read for rule in rules.values() for read in words_of(rule.body["expr"]) if re.fullmatch(r"vllm:.+|up", read)}
-    metrics = sorted(raw | {name for name, rule in rules.items() if "record" in rule.body})
+    metrics = metrics_of(rules)
     todo = [found for name in sorted(options.rule or rules) if (found := list(mutants(rules[name], metrics)))]
     console = Console(highlight=False, markup=False, soft_wrap=True)
     KNOWN.mkdir(parents=True, exist_ok=True)

@@ -224,7 +224,7 @@ requests_rejected = Signal(
     empty="no limit on the queue is exported: vLLM older than 0.32, or no vLLM series",
 )
 finished_of_service, rejected_of_service = (
-    over_level("sum", one.at(Level.MODEL)) for one in (request_rate, requests_rejected.sum("reason"))
+    over_level("sum", one.at(Level.MODEL)) for one in (request_rate, requests_rejected)
 )
 rejection_ratio = Signal(
     name="rejection_ratio",

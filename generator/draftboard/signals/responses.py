@@ -1,7 +1,7 @@
 """What HTTP servers respond, by class of status."""
 
 from draftboard.catalogue import around
-from draftboard.expr.nodes import AtLeast, AtLevel, If, Ref, first_of, ignoring, over_level, rate_of_each
+from draftboard.expr.nodes import AtLeast, AtLevel, If, Ref, constant, first_of, ignoring, over_level, rate_of_each
 from draftboard.expr.scope import Level
 from draftboard.signals.hours import in_hour
 from draftboard.signals.presence import of_servers
@@ -68,7 +68,7 @@ http_faults = Signal(
     note="A rejected request is answered with 503. Releases before 0.32 count no rejections, and have no such limit.",
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
-    expr=over_level("sum", first_of(AtLeast(http_failures - rejected_of_service, 0), http_failures)),
+    expr=AtLeast(http_failures - first_of(rejected_of_service, constant(0, http_failures)), 0),
     record="vllm_http_faults:rate{window}",
     levels=(Level.SERVICE,),
     empty="no HTTP error",

@@ -55,10 +55,8 @@ def _recorded_events(name: SloName) -> Expr:
 _finished, _rejected = (one.at(Level.MODEL) for one in (requests.requests_finished, requests.requests_rejected))
 # Together: what a release does not count does not silence the other.
 _ended = over_level("sum", first_of(_finished, _rejected))
-_failed = first_of(
-    over_level("sum", first_of(_finished.where("finished_reason", "error"), _rejected)),
-    constant(0, requests.finished_of_service),  # Old releases count neither.
-)
+_counted = over_level("sum", first_of(_finished.where("finished_reason", "error"), _rejected))
+_failed = first_of(_counted, constant(0, requests.finished_of_service))  # Old releases count neither.
 
 
 def _with_unserved(counted: Expr) -> Expr:
@@ -74,7 +72,7 @@ refused = slo_signal(
     unit=Unit.REQUESTS_PER_SECOND,
     better=Better.LOWER,
     # An error and a rejection inside the engine are a 5xx as well.
-    expr=first_of((responses.http_failures - _failed) > 0, responses.http_failures.combined("unless", _failed) + 0),
+    expr=(responses.http_failures - first_of(_counted, constant(0, responses.http_failures))) > 0,
     record="vllm_slo_refused:rate{window}",
     by=(),
     enabled=IsSet("slo.declared", "errors"),
@@ -100,7 +98,8 @@ def _in_time(name: SloName) -> Expr:
 
 def _allowed(name: SloName) -> Expr:
     # Whose it is: the record costs a sample for each service.
-    return constant(Setting(f"slo.declared.{name}.allowed"), _recorded_events(name))
+    whose = If(Evaluator.RECORDS_AT_ONCE, events.where("slo", name), _events(name))
+    return constant(Setting(f"slo.declared.{name}.allowed"), whose)
 
 
 unserved = slo_signal(
