@@ -380,7 +380,7 @@ def killed(printed: str, mutants: int) -> str:
 
 def report(console: Console, rules: dict[str, Rule], judged: Iterable[tuple[list[Rule], list[Rule]]]) -> int:
     """Print the table, the survivors and the equivalents that are none; 1 where there is something to mend."""
-    equivalents = set(excused())
+    same = set(excused())
     survivors: dict[tuple[str, str], Rule] = {}
     seen = Counter[str]()
 
@@ -390,15 +390,15 @@ def report(console: Console, rules: dict[str, Rule], judged: Iterable[tuple[list
     row("rule", "mutants", "killed", "equivalent", "survived")
     for made, left in judged:
         found = {(mutant.name, mutant.change): mutant for mutant in left}
-        row(made[0].name, len(made), len(made) - len(left), len(found.keys() & equivalents), len(found.keys() - equivalents))
+        row(made[0].name, len(made), len(made) - len(left), len(found.keys() & same), len(found.keys() - same))
         seen[made[0].name] = len(made)
         survivors |= found
-    equivalent, total = len(survivors.keys() & equivalents), seen.total()
+    equivalent, total = len(survivors.keys() & same), seen.total()
     row("total", total, total - len(survivors), equivalent, len(survivors) - equivalent)
-    holes = sorted(survivors.keys() - equivalents)
+    holes = sorted(survivors.keys() - same)
     for key in holes:
         console.print(f"\n{': '.join(key)}\n{survivors[key].diff(rules[key[0]])}")
-    stale = sorted((name, change) for name, change in equivalents - survivors.keys() if name in seen or name not in rules)
+    stale = sorted((name, change) for name, change in same - survivors.keys() if name in seen or name not in rules)
     for key in stale:
         console.print(f"\n{': '.join(key)}\nis no equivalent: it is killed, or no such change is made. Remove it.")
     return 1 if holes or stale else 0
