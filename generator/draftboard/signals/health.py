@@ -146,10 +146,9 @@ def since(of: Signal, record: str, returned: Expr | None = None) -> Signal:
     """
     name = f"{of.name}_since"
     latest = presence.latest(of)
-    changed = latest.combined("!=", presence.last_known(of, EVALUATION))
     # Of what is kept the latest, for rulers that see it late. Multiplied, it has no name, as the time of now has none.
     kept = first_of(Before(Ref(name), EVALUATION * 2, "max_over_time"), presence.last_recorded(name)) * 1
-    unchanged = kept.combined("unless", changed) & latest
+    unchanged = kept & latest.combined("==", presence.last_known(of, EVALUATION))
     now = Now() + latest * 0
     return Signal(
         name=name,
@@ -169,10 +168,9 @@ def since(of: Signal, record: str, returned: Expr | None = None) -> Signal:
 
 # Few requests measure something now and nothing for the next minute. A code is the lower, the worse the health.
 _RETURNS = " A health that returns within a window (rules.window), and was no worse in between, has not changed."
-_returned = (
-    Before(Ref("health_since"), EVALUATION * 2, offset=RATE_WINDOW) * 1
-    & presence.latest(health).combined("==", presence.latest(health, RATE_WINDOW))
-    & OverTime("min_over_time", health, RATE_WINDOW).combined(">=", presence.latest(health))
+_as_before = presence.latest(health).combined("==", presence.latest(health, RATE_WINDOW))
+_returned = Before(Ref("health_since"), EVALUATION * 2, offset=RATE_WINDOW) * 1 & _as_before.combined(
+    "<=", OverTime("min_over_time", health, RATE_WINDOW)
 )
 health_since = since(health, "vllm_health:since", _returned)
 health_age = Signal(
