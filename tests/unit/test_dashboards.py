@@ -580,6 +580,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         "http_faults",  # shown with rejections, as HTTP server errors
         "samples_stopped",  # shown as the age of data
         *("replicas_missing", "unwatched"),  # shown as engines by state, and as the alerts on them
+        "intensity",  # in reports
         "pipelined",  # widens the expected speedup
         *("k_changed", "vllm_version_changed", "draft_model_changed", "new_arm"),  # marked on every graph
         *("seen", "busy_all_day", "stays"),  # read by the state, known servers, silence and models without a server

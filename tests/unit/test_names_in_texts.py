@@ -32,7 +32,7 @@ OTHER_COMMAND = re.compile(
 OPTIONS_OF_OTHERS = {
     "vLLM": """
         --api-server-count --custom-histogram-buckets --data-parallel-size --disable-log-stats
-        --enable-force-include-usage --enable-log-requests --enable-logging-iteration-details
+        --enable-force-include-usage --enable-log-requests --enable-logging-iteration-details --enable-mfu-metrics
         --enable-per-request-metrics --kv-cache-dtype --kv-transfer-config --max-loras --max-model-len --middleware
         --max-num-batched-tokens --max-num-queued-reqs --max-num-queued-tokens --max-num-seqs
         --per-request-spec-decode-metrics --served-model-name --shutdown-timeout --spec-model --spec-tokens

@@ -131,3 +131,26 @@ CACHE_CONFIG_UNREAD = (
     *("sliding_window", "swa_bounded_replay", "use_kda_recoverssm", "use_replayssm", "user_specified_block_size"),
 )
 """Its other labels in vLLM 0.32. With them, VictoriaMetrics drops the series: it keeps 40 labels by default."""
+_ESTIMATED, _OF_MFU = "0.17.0", "(for Model Flops Utilization calculations)."
+ESTIMATED_OPERATIONS = Metric(
+    name="vllm:estimated_flops_per_gpu_total",
+    unit="operations",
+    meaning="Floating point operations of a GPU by vLLM's own model of the target's layers, for the tokens that steps "
+    "compute; the drafter is not in it. At 0 without --enable-mfu-metrics.",
+    help=f"Estimated number of floating point operations per GPU {_OF_MFU}",
+    since=_ESTIMATED,
+)
+ESTIMATED_READS = Metric(
+    name="vllm:estimated_read_bytes_per_gpu_total",
+    unit="bytes",
+    meaning="Bytes that a GPU reads for them: weights once a step, cached context, activations.",
+    help=f"Estimated number of bytes read from memory per GPU {_OF_MFU}",
+    since=_ESTIMATED,
+)
+ESTIMATED_WRITES = Metric(
+    name="vllm:estimated_write_bytes_per_gpu_total",
+    unit="bytes",
+    meaning="Bytes that it writes for them.",
+    help=f"Estimated number of bytes written to memory per GPU {_OF_MFU}",
+    since=_ESTIMATED,
+)

@@ -3,8 +3,6 @@
 from draftboard.catalogue.latency import length_histogram, request_histogram
 from draftboard.catalogue.metric import Histogram, Kind, Metric
 
-_OF_MFU = "(for Model Flops Utilization calculations)."
-
 
 def _counter(name: str, unit: str, help_: str, since: str, **labels: tuple[str, ...]) -> Metric:
     return Metric(name=name, unit=unit, meaning=help_, help=help_, since=since, own_labels=tuple(labels), values=labels)
@@ -70,24 +68,14 @@ INFERENCE_TIME = request_histogram(
     "From first scheduled to the last token, of finished requests.",
     "Histogram of time spent in RUNNING phase for request.",
 )
-AT_ZERO = (
-    *(
-        _counter(f"vllm:estimated_{what}_per_gpu_total", "estimate", f"Estimated number of {says} {_OF_MFU}", "0.17.0")
-        for what, says in (
-            ("flops", "floating point operations per GPU"),
-            ("read_bytes", "bytes read from memory per GPU"),
-            ("write_bytes", "bytes written to memory per GPU"),
-        )
-    ),
-    *(
-        _counter(
-            f"vllm:mm_cache_{what}_total",
-            "items",
-            f"Multi-modal cache {what}, in terms of number of {items} items.",
-            "0.11.1",
-        )
-        for what, items in (("queries", "queried"), ("hits", "cached"))
-    ),
+AT_ZERO = tuple(
+    _counter(
+        f"vllm:mm_cache_{what}_total",
+        "items",
+        f"Multi-modal cache {what}, in terms of number of {items} items.",
+        "0.11.1",
+    )
+    for what, items in (("queries", "queried"), ("hits", "cached"))
 )
-"""Nothing is added to them where vLLM estimates no utilization and requests have no pictures."""
+"""Nothing is added to them where requests have no pictures."""
 UNREAD = (*(one for one in tuple(vars().values()) if isinstance(one, Metric)), *AT_ZERO)

@@ -74,6 +74,8 @@ def _blocks(report: Report, settings: Settings, *, engines: bool, every_model: b
         yield _numbers(model, settings)
         if model.speculation:
             yield from _by_length(model.speculation, settings, judged=model.verdict.says is not None)
+            if model.speculation.arithmetic:
+                yield Sentence(f"{model.speculation.arithmetic}.")
         yield from choices(model.chosen)
         yield from _classes(model)
         yield _times(model)

@@ -7,6 +7,7 @@ from draftboard.catalogue import Presence, speculation
 from draftboard.catalogue.dialects import Dialect
 from draftboard.reading import Numbers
 from draftboard.report import objects
+from draftboard.report.arithmetic import arithmetic_of
 from draftboard.report.bound import per, values
 from draftboard.report.choices import chosen_of
 from draftboard.report.felt import latency_of
@@ -229,7 +230,8 @@ def _speculation(case: Case, verdict: objects.Verdict) -> Speculation:
         acceptance.step_of(share, case.settings).says if verdict.says is not None and share is not None else None
     )
     ranged = verdict.basis in RANGED or (verdict.basis == MEASURED and case.numbers.value(step_cost) is None)
-    return Speculation(**result, assumed=assumed_of(case) if ranged else None)
+    arithmetic = arithmetic_of(case.numbers)
+    return Speculation(**result, arithmetic=arithmetic, assumed=assumed_of(case) if ranged else None)
 
 
 def _traffic(case: Case) -> Traffic:

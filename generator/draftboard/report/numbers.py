@@ -6,6 +6,7 @@ from typing import Annotated
 from draftboard.catalogue import Metric, latency, serving, speculation
 from draftboard.evidence import LengthAdvice, Range
 from draftboard.output import Described
+from draftboard.report.arithmetic import Arithmetic
 from draftboard.report.bound import LINE, LOAD, FromSignal, annotated, per
 from draftboard.signals import acceptance, capacity, costs, depth, drafting, economics, gains, requests, traffic
 
@@ -96,6 +97,8 @@ class Speculation(Described):
     accepted_length_share: Annotated[tuple[float, ...], FromSignal(depth.accepted_length_share)]
     tokens_per_step_at: Annotated[tuple[float, ...], FromSignal(depth.tokens_per_step_at)]
     speedup_at: Annotated[tuple[float, ...], FromSignal(gains.speedup_at)]
+    arithmetic: Arithmetic | None = None
+    """Whether memory bounds its steps; None where vLLM estimates none, as without --enable-mfu-metrics."""
     assumed: Expectation | None = None
     """Ranges in place of the numbers that rest on c and v, where no baseline measures and the settings hold nothing but
     assumed costs, or the server's own steps tell more."""

@@ -43,7 +43,7 @@ from draftboard.settings import Settings, spelled
 from draftboard.signals import Edition, Level, Scope, Signal, traffic
 from draftboard.signals.advice import fall_age
 from draftboard.signals.comparison import BEFORE
-from draftboard.signals.costs import decode_batch, pipelined, step_cost
+from draftboard.signals.costs import decode_batch, intensity, pipelined, step_cost
 from draftboard.signals.drafting import configured_k, draft_tokens_per_pos, lowest_k
 from draftboard.signals.gains import slower_k
 from draftboard.signals.health import health
@@ -183,7 +183,7 @@ class Queries:
         answers, before = dict[tuple[str, Level], Vector](), dict[tuple[str, Level], Vector]()
         asked = [
             *((answers, signal, self._scope(level)) for level in levels for signal in _BASE),
-            *((answers, signal, self._scope(Level.MODEL)) for signal in (*BESIDE, step_cost, slower_k)),
+            *((answers, signal, self._scope(Level.MODEL)) for signal in (*BESIDE, step_cost, slower_k, intensity)),
             *((before, signal, self._scope(Level.MODEL).ago(BEFORE)) for signal in _BEFORE if self.compares),
         ]
         for done, (into, signal, scope) in enumerate(asked):

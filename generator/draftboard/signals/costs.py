@@ -5,7 +5,7 @@ Where they say nothing, it is a range, of published measurements: its cheap and 
 
 from dataclasses import dataclass
 
-from draftboard.catalogue import latency, probe
+from draftboard.catalogue import latency, probe, serving
 from draftboard.evidence import LONG_PROMPT
 from draftboard.expr.nodes import (
     Aggregate,
@@ -39,6 +39,19 @@ from draftboard.signals.steps import LOAD, STEP_TIMES_BY_BATCH
 from draftboard.signals.traffic import decode_steps, drafts, first_tokens
 from draftboard.status import Status
 
+intensity = Signal(
+    name="intensity",
+    title="Operations per byte",
+    question="Does memory bound the steps?",
+    description="Floating point operations / bytes read and written, by vLLM's own estimate: of all steps, prefills "
+    "included.",
+    action="Where it is far below what the card can do for each byte, verifying more tokens moves hardly more bytes.",
+    note="Only with --enable-mfu-metrics. The drafter is not in it, nor more than one token's logits of a draft.",
+    unit=Unit.OPERATIONS_PER_BYTE,
+    expr=rate(serving.ESTIMATED_OPERATIONS) / (rate(serving.ESTIMATED_READS) + rate(serving.ESTIMATED_WRITES)) > 0,
+    empty="vLLM estimates nothing, or idle",
+    decimals=1,
+)
 _IS_CURVE = IsSet("draft_cost.inflation_is_curve")
 
 draft_cost = Signal(

@@ -30,6 +30,7 @@ class Unit(Enum):
     TIMES_SUSTAINABLE = ("suffix:x", "times the sustainable rate")
     SECONDS = ("s", "")
     BYTES = ("bytes", "")
+    OPERATIONS_PER_BYTE = ("short", "operations/byte")
     WATTS = ("watt", "")
     TOKENS = ("short", "tokens")
     TOKENS_PER_SECOND = ("short", "tokens/s")
