@@ -103,8 +103,8 @@ def _together() -> Expr:
     # was not known, nobody knows when.
     fell = up.equals(0) & (up.ago(EVALUATION * 2) > 0)
     servers, models = (
-        Aggregate("count", (_WIDEST,), Aggregate("group", (_WIDEST, Labels(one)), fell))
-        for one in ("target", "model_name")
+        Aggregate("count", (_WIDEST,), Aggregate("group", each, fell))
+        for each in ((Labels("target"),), (_WIDEST, Labels("model_name")))
     )
     of_model = over_level("group", fell).combined("*", servers, on(_WIDEST, group="left")) > 1
     counted = Carrying(CountValues(_WHY, of_model), _MORE, CountValues(_MORE, models), (_WIDEST,))
