@@ -752,6 +752,21 @@ def test_a_tile_is_coloured_from_one_on_where_somebody_should_act(panels: Panels
         }
 
 
+def test_a_range_whose_ends_read_alike_is_one_number(panels: Panels) -> None:
+    for page, table, column in (
+        ("overview", "Models, worst first", "Speedup, x"),
+        ("compare", "Variants by measured speedup", "Expected, x"),
+    ):
+        overrides = dict(panels)[f"draftboard-{page}: {table}"]["fieldConfig"]["overrides"]
+        (own,) = (one["properties"] for one in overrides if one["matcher"]["options"] == column)
+        (mapping,) = (
+            one["options"] for each in own if each["id"] == "mappings" for one in each["value"] if one["type"] == "regex"
+        )
+        assert mapping["result"]["text"] == "$1"
+        for shown, read in (("1.12 to 1.12", "1.12"), ("1.12 to 1.13", "1.12 to 1.13"), ("2.84", "2.84")):
+            assert re.sub(mapping["pattern"], r"\1", shown) == read
+
+
 def test_no_alert_is_counted_where_no_alert_can_fire(panels: Panels) -> None:
     for page in ("overview", "overview-raw", "status"):
         for target in dict(panels)[f"draftboard-{page}: Alerts by severity"]["targets"]:
