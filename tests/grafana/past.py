@@ -18,7 +18,7 @@ from draftboard.lab.simulator import find
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import Target, targets
 from draftboard.lab.simulator.scenario import Scenario
-from draftboard.prometheus import Server
+from draftboard.prometheus import Promtool, Server
 from draftboard.settings import Settings
 
 HERE = ROOT / "tests/grafana"
@@ -40,7 +40,7 @@ class Story:
 EVERYTHING = Story(HERE / "past.toml", 15)
 FLEET = Story(HERE / "fleet.toml", 60)
 STORIES = Story(HERE / "stories.toml", 60)
-DAY = Story(HERE / "day.toml", 120)
+DAY = Story(HERE / "day.toml", 60)
 UNRULED = Story(LAB / "simulator/scenarios/healthy-eagle3.toml", 60, ruled=False)
 UNLABELLED = "unlabelled"
 """Cluster of servers without the label of a method, which simulated servers have."""
@@ -64,7 +64,7 @@ def serving(folder: Path, settings: Settings, story: Story = EVERYTHING) -> Iter
         kept.mkdir(parents=True)
         (kept / "span.json").write_text(json.dumps(_made(kept, settings, story)))
     start, end = json.loads((kept / "span.json").read_text())
-    with Server(program("prometheus"), kept, lookback=settings.rules.evaluation_interval).running() as url:
+    with _server(kept, settings).running() as url:
         yield Past(url, start, end)
 
 
@@ -82,9 +82,17 @@ def _made(kept: Path, settings: Settings, story: Story) -> tuple[float, float]:
     recording = kept / "past.om"
     backfill(_scraped(scenario), times, recording)
     _append(recording, chain(_plugin(times), _gpus(times), _monitoring(times)))
-    with replayed(recording, settings, keep_in=kept, rules=None if story.ruled else ()) as replay:
+    if not story.ruled:
+        Promtool(program("promtool")).load_openmetrics(recording, _server(kept, settings).storage)
+        recording.unlink()
+        return times[0], times[-1]
+    with replayed(recording, settings, keep_in=kept) as replay:
         recording.unlink()
     return replay.start, replay.end
+
+
+def _server(kept: Path, settings: Settings) -> Server:
+    return Server(program("prometheus"), kept, lookback=settings.rules.evaluation_interval)
 
 
 def _scraped(scenario: Scenario) -> tuple[Target, ...]:
