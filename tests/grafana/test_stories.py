@@ -35,7 +35,7 @@ STORIES_TOLD = {
     "six": Expected(
         r"DeepSeek-V3.1 mtp six not measured for at least 1.\d h K 1 -> 2, expected gain in speed 1\d% open → drafts",
         (
-            ("not measured", "DeepSeek-V3.1", "K 1 -> 2: +12 % speed"),
+            ("not measured", "DeepSeek-V3.1", "K 1 -> 2: +12% speed"),
             ("pays", "Qwen2.5-72B-Instruct", "measure another K"),
         ),
         "depth",
@@ -70,14 +70,14 @@ STORIES_TOLD = {
     "klong": Expected(
         r"Llama-3.1-70B eagle3 klong not measured for at least 1.\d h "
         r"K 8 -> 2, expected gain in speed 1\d% open → drafts",
-        (("not measured", "Llama-3.1-70B", r"K 8 -> 2: +19 % speed"),),
+        (("not measured", "Llama-3.1-70B", r"K 8 -> 2: +19% speed"),),
         "depth",
     ),
     "idle": Expected("All models no traffic", ()),
     "ab": Expected(
         r"DeepSeek-R1-\S+ draft_model small ab costs more for at least 1.\d h "
         r"users wait longer than on the baseline turn it off K 5 -> off, expected gain in speed 4\d% open → drafts",
-        (("costs more", "DeepSeek-R1-Distill-Llama-70B", "K 5 -> off: +42 % speed"),),
+        (("costs more", "DeepSeek-R1-Distill-Llama-70B", "K 5 -> off: +42% speed"),),
         "depth",
     ),
     "forty": Expected(

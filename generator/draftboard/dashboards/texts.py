@@ -68,7 +68,7 @@ def _change(scope: Scope) -> str:
     gains = label_join(_in_label(_NEXT, promql.binary(percent, ">", "0")), _NEXT, ";", *next_gain.by, _NEXT)
     urgent = f"ignoring ({', '.join((*next_gain.by, _NEXT))})"
     gains = promql.binary(gains, "unless", promql_of(next_steps.urgent, scope), urgent)
-    return label_replace(gains, _NEXT, "K $1 -> $2: +$3 % speed", _NEXT, "(.*);(.*);(.*)")
+    return label_replace(gains, _NEXT, "K $1 -> $2: +$3% speed", _NEXT, "(.*);(.*);(.*)")
 
 
 def _age(scope: Scope) -> str:
