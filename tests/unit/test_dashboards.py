@@ -759,9 +759,8 @@ def test_a_range_whose_ends_read_alike_is_one_number(panels: Panels) -> None:
     ):
         overrides = dict(panels)[f"draftboard-{page}: {table}"]["fieldConfig"]["overrides"]
         (own,) = (one["properties"] for one in overrides if one["matcher"]["options"] == column)
-        (mapping,) = (
-            one["options"] for each in own if each["id"] == "mappings" for one in each["value"] if one["type"] == "regex"
-        )
+        mappings = [one for each in own if each["id"] == "mappings" for one in each["value"]]
+        (mapping,) = (one["options"] for one in mappings if one["type"] == "regex")
         assert mapping["result"]["text"] == "$1"
         for shown, read in (("1.12 to 1.12", "1.12"), ("1.12 to 1.13", "1.12 to 1.13"), ("2.84", "2.84")):
             assert re.sub(mapping["pattern"], r"\1", shown) == read
