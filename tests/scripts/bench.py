@@ -31,7 +31,7 @@ from draftboard.prometheus import Client, Promtool, Series, Server
 from draftboard.settings import Settings, load
 from scripts import bench_beside
 from support import grafana
-from support.fleets import LOOKBACK, Fleet, complete, read_beyond, scraped
+from support.fleets import LOOKBACK, Fleet, complete, read_beyond, scraped, stop_scraping
 from support.opened import Cost, Query, Span, opened, queries, stretched
 from support.rulefiles import groups, rules, series_in
 from support.waiting import until
@@ -77,8 +77,8 @@ These are for a few engines without recording rules. The table has their samples
 {beside}## Rules
 
 Prometheus evaluates the rules every minute, those on days every four, spread over that time. Their CPU seconds are
-those of a Prometheus that only evaluates each rule's expression, {rounds} times; other work on the machine hardly
-changes them.
+those of the process while it evaluates each rule's expression {rounds} times, and does nothing else. Writing what they
+record comes on top. Other work on the machine adds less to them than to seconds.
 
 {rules}
 Samples are those that Prometheus counts when each rule's expression is evaluated once, with {yesterday} of records;
@@ -98,7 +98,7 @@ s. The number of rules on models does not depend on the fleet, so their series a
 - The rules run in the groups of their files, every {pace} s rather than every minute to shorten the benchmark. The
   seconds of a group and of a rule are the median of {rounds} evaluations. The last recorded values are repeated over
   {shown}, and over {yesterday} where rules read a day or more. No rule reads more than {yesterday}, although the
-  baseline of step costs may read three days.
+  baseline of step costs may read three days, and the attainment of objectives thirty.
 - A dashboard is opened {opened} times, and the median counts: variables one after the other, then all queries, six at a
   time as a browser sends them, at the step that Grafana uses on a screen of 1920 pixels. The time excludes Grafana,
   rendering and the network. Grafana queries panels as they are scrolled into view; the benchmark queries all. During
@@ -177,17 +177,18 @@ class Bench:
                 )
                 servers = len(client.targets())
                 memory = float(MEMORY.findall(http.get("/metrics").text)[0])
-                tell("counting samples of raw series")
                 end = time.time() // 60 * 60
+                stop_scraping(http, folder)
+                tell("evaluating each rule")
+                read, cpu = self._evaluated(http, end)
+                tell("counting samples of raw series")
                 standalone = {
                     uid: stretched(http, self._queries(page), Span(end, STRETCH), self.shown)
                     for uid, page in self._standalone.items()
                 }
+            tell("opening the pages")
             quiet = Server(self._prometheus, folder / "prometheus", LOOKBACK)
             http = stack.enter_context(httpx.Client(base_url=stack.enter_context(quiet.running()), timeout=600))
-            tell("evaluating each rule")
-            read, cpu = self._evaluated(http, end)
-            tell("opening the pages")
             pages = {uid: self._opened(http, page, end) for uid, page in self._pages.items()}
             tell("done")
         by_group, by_rule = (

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
+import httpx
 import promql_parser
 import yaml
 
@@ -162,8 +163,15 @@ def scraped(
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
         (folder / "prometheus").mkdir()
-        with Server(program, folder / "prometheus", LOOKBACK, yaml.safe_dump(told)).running() as url:
+        flags = ("--web.enable-lifecycle",)
+        with Server(program, folder / "prometheus", LOOKBACK, yaml.safe_dump(told), flags).running() as url:
             yield url
+
+
+def stop_scraping(http: httpx.Client, folder: Path) -> None:
+    """Leave such a Prometheus running, with all that it has, but without servers and rules."""
+    (folder / "prometheus/prometheus.yml").write_text("global: {}\n")
+    http.post("/-/reload").raise_for_status()
 
 
 def complete(client: Client, fleets: Iterable[Fleet], past: Duration) -> bool:
