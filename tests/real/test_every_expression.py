@@ -45,6 +45,7 @@ EMPTY_BY_DEFAULT = {
                 for what in ("Changes of K", "New methods", "Changes of version", "Changes of drafter")
             ),
             *("model:vllm_spec_decode_k:changed", "model:vllm_drafting:new"),
+            "model:vllm_spec_decode_slower_k:by_batch_rate5m",
         ),
         ONE_CONFIGURATION,
     ),

@@ -49,7 +49,7 @@ from draftboard.signals.events import (
     replacements,
     restarts,
 )
-from draftboard.signals.gains import best_k, speedup_at
+from draftboard.signals.gains import best_k, slower_k, speedup_at
 from draftboard.signals.health import SIGNALS as OF_HEALTH
 from draftboard.signals.health import health
 from draftboard.signals.monitoring import (
@@ -79,6 +79,7 @@ from draftboard.signals.slo import (
 from draftboard.signals.stalls import stuck, stuck_engines
 from draftboard.signals.states import STATES, state
 from draftboard.signals.steps import step_time_change
+from draftboard.signals.tried import slower_k_by_batch
 from draftboard.signals.users import speedup_high, speedup_low, speedup_uncertainty, tail_change
 from draftboard.signals.verdicts import VERDICT, verdict
 from draftboard.signals.versus import (
@@ -99,6 +100,7 @@ START, SPAN, GAP = 1_800_000_000, 256, 64
 NOW = START + SPAN
 METHODS = ("", "none", "ngram", "suffix", "eagle3", "draft_model", "mtp")
 SETTINGS = load(OBJECTIVES)
+ESTIMATED = {serving.ESTIMATED_OPERATIONS, serving.ESTIMATED_READS, serving.ESTIMATED_WRITES}
 TARGET = {"job", "instance", "spec_method", "spec_verification"}
 LONGER_THAN_A_WINDOW: set[Signal] = {
     *(restarts, attainment, budget_left, burning_fast, burning_slowly, time_left),
@@ -190,7 +192,8 @@ def counted(labels: dict[str, str]) -> Iterator[tuple[Metric, dict[str, str], in
     }
     totals = generated(chance, drafts, sum(positions), fixed)
     speculates = labels.get("spec_method") != "none" and chance.random() < 0.9
-    for family in CATALOGUE:
+    # Last, so that what chance gives the others does not depend on them.
+    for family in sorted(CATALOGUE, key=ESTIMATED.__contains__):
         if family is around.ALERTS:
             continue
         if family.presence is Presence.SPECULATING and not speculates:
@@ -386,7 +389,7 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     assert {STATES.of(value) for value in values_of(state, counts, Level.ENGINE).values()} >= every
     assert max(values_of(each_k, counts).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
-    asks_the_past |= {speedup_uncertainty, speedup_low, speedup_high, step_cost_by_batch}
+    asks_the_past |= {slower_k, slower_k_by_batch, speedup_uncertainty, speedup_low, speedup_high, step_cost_by_batch}
     asks_the_past |= {k_changed, new_arm, *renamed.values(), busy_all_day}
     asks_the_past |= {acceptance_decline, silence, best_low, best_high, intervals_apart, lead_low}
     of_alerts = {firing_alerts, alert_age, *overview.ALERTS.values()}
