@@ -101,7 +101,7 @@ def test_the_overview_says_of_each_model_what_is_wrong_and_what_to_do_the_worst_
             ("down", "granite-3.3-8b-instruct", "restart it"),
             ("servers down", "gpt-oss-120b", "restart 1 of 2"),
             ("costs more", "Qwen3-32B", "roll back or turn off"),
-            ("costs more", "gemma-3-27b-it", "K 3 -> 1: +16 %"),
+            ("costs more", "gemma-3-27b-it", "K 3 -> 1: +16% speed"),
         ]
 
 

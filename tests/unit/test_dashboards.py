@@ -974,14 +974,14 @@ def test_series_that_separate_good_from_bad_are_coloured_by_it(panels: Panels) -
     def of(title: str, legend: str) -> str:
         return [colour for pattern, colour in colours[title].items() if re.search(pattern.strip("/"), legend)][-1]
 
-    assert of("Engines by state, stacked", "vllm m drafting") == COLOURS[Status.NEUTRAL]
-    assert of("Engines by state, stacked", "vllm m serving without drafting") == COLOURS[Status.WARN]
-    assert of("Engines by state, stacked", "down") == COLOURS[Status.DOWN]
-    assert of("Requests finished, stacked", "vllm m stop") == COLOURS[Status.GOOD]
-    assert of("Requests finished, stacked", "vllm m error") == COLOURS[Status.BAD]
-    assert of("HTTP responses by status, stacked", "vllm 10.0.0.1:8000 5xx") == COLOURS[Status.BAD]
+    assert of("Engines by state", "vllm m drafting") == COLOURS[Status.NEUTRAL]
+    assert of("Engines by state", "vllm m serving without drafting") == COLOURS[Status.WARN]
+    assert of("Engines by state", "down") == COLOURS[Status.DOWN]
+    assert of("Requests finished", "vllm m stop") == COLOURS[Status.GOOD]
+    assert of("Requests finished", "vllm m error") == COLOURS[Status.BAD]
+    assert of("HTTP responses by status", "vllm 10.0.0.1:8000 5xx") == COLOURS[Status.BAD]
     assert of("HTTP errors", "vllm 10.0.0.1:8000 4xx") == COLOURS[Status.WARN]
-    assert set(colours["Requests finished, stacked"]) == {
+    assert set(colours["Requests finished"]) == {
         f"/(^| ){reason}( |$)/" for reason in serving.REQUESTS_FINISHED.values["finished_reason"] if reason != "abort"
     }
 

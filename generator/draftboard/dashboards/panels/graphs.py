@@ -191,13 +191,13 @@ def totals(context: Context, *signals: Signal, width: int = 12, height: int = 8,
     """Signals of one unit, summed over all that is selected and stacked: by their own labels, if any."""
     queried, settings = queries(context, partial(_total, context), *signals), context.settings
     first = next(iter(queried.signals.values()), signals[0])
-    style = {"fillOpacity": 40, "stacking": {"group": "A", "mode": "normal"}, "axisLabel": fields.axis(first)}
+    axis = f"{words}, stacked" if (words := fields.axis(first)) else ""
+    style = {"fillOpacity": 40, "stacking": {"group": "A", "mode": "normal"}, "axisLabel": axis}
     return queried.panel(
         "timeseries",
         fields=fields.of_lines(first, settings),
         targets=[query(expr, ref, legend=legend(*signal.by) or signal.title) for ref, signal, expr in queried.shown],
         style=style | fields.soft_range(first, settings),
-        title=" and ".join(signal.title for signal in queried.signals.values()) + ", stacked",
         size=(width, height),
         overrides=fields.colours_of(first),
         description=description,
