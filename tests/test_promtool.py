@@ -11,8 +11,11 @@ import pytest
 
 from draftboard.build import render, write
 from draftboard.build.files import ALERTING, RECORDING
+from draftboard.expr.scope import Level, Scope
+from draftboard.expr.to_promql import promql_of
 from draftboard.rulers import RULERS, Ruler
 from draftboard.settings import Settings, load
+from draftboard.signals import events
 from support import cases, crowds
 from support.rulefiles import groups as all_groups
 from support.rulefiles import loaded, needed, rules
@@ -119,6 +122,31 @@ def test_a_dead_target_that_leaves_between_two_groups_of_rules_does_not_count_as
     }
     (tmp_path / "rules.yaml").write_text(json.dumps({"groups": [{"name": "after", "rules": [rule]}]}))
     (tmp_path / "test.yaml").write_text(json.dumps({"rule_files": ["rules.yaml"], "tests": [test]}))
+    run(promtool, "test", "rules", tmp_path / "test.yaml")
+
+
+@pytest.mark.parametrize(
+    ("firing", "rows"),
+    [
+        ((), ["no alerting rules are loaded: run draftboard doctor"]),
+        (("DraftboardWatchdog",), ["nothing fires; the rules are loaded"]),
+        (("DraftboardSamplesStopped",), [" "]),
+        (("DraftboardSamplesStopped", "DraftboardWatchdog"), [" "]),
+    ],
+)
+def test_the_list_of_alerts_says_of_rules_what_alerts_that_fire_prove(
+    firing: tuple[str, ...], rows: list[str], promtool: Path, settings: Settings, tmp_path: Path
+) -> None:
+    """The watchdog rests on samples: it is silent where they stop, and another alert fires."""
+    listed = promql_of(events.alert_severity, Scope(settings, Level.FLEET))
+    query = f"count by (about) ({listed})"
+    expected = [{"labels": f'{{about="{row}"}}', "value": 1} for row in rows]
+    series = [
+        {"series": f'ALERTS{{alertname="{name}",alertstate="firing",severity="critical"}}', "values": "1"}
+        for name in firing
+    ]
+    case = {"input_series": series, "promql_expr_test": [{"expr": query, "exp_samples": expected}]}
+    (tmp_path / "test.yaml").write_text(json.dumps({"tests": [case]}))
     run(promtool, "test", "rules", tmp_path / "test.yaml")
 
 

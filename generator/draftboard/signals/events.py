@@ -234,7 +234,8 @@ alert_severity = Signal(
     | _saying(
         "no alerting rules are loaded: run draftboard doctor",
         5,
-        Function("vector", Number(1)).combined("unless", _every(watchdog)),
+        # The watchdog waits for samples: where they stop, an alert says so.
+        Function("vector", Number(1)).combined("unless", _every(watchdog)).combined("unless", _every(firing_alerts)),
     ),
     levels=(Level.FLEET,),
     by=("alertname", "about"),
@@ -243,7 +244,7 @@ alert_severity = Signal(
         Code(1, "warning", Status.DUE),
         Code(2, "info", Status.NEUTRAL),
         Code(3, "none", Status.NEUTRAL),
-        Code(4, "fine", Status.GOOD),
+        Code(4, "no alert", Status.GOOD),
         Code(5, "unknown", Status.ODD),
     ),
     empty="Prometheus does not answer",
