@@ -159,6 +159,7 @@ local inJson(text) =
     'rules.down_after': number(rules.down_after),
     'rules.evaluation_interval': number(rules.evaluation_interval),
     'rules.window': number(rules.window),
+    'span:(rules.compare_with * 2)': span((rules.compare_with * 2)),
     'span:(rules.evaluation_interval * 2)': span((rules.evaluation_interval * 2)),
     'span:(rules.evaluation_interval * 3)': span((rules.evaluation_interval * 3)),
     'span:(rules.window * 2)': span((rules.window * 2)),

@@ -24,6 +24,7 @@ from draftboard.signals import Level, Scope
 from draftboard.signals.advice import fall_age
 from draftboard.signals.comparison import acceptance_change
 from draftboard.signals.costs import step_cost
+from draftboard.signals.gains import slower_k
 from draftboard.signals.health import health
 from draftboard.signals.users import speedup_uncertainty
 from support.loopback import answering, page
@@ -71,7 +72,7 @@ def test_everything_is_asked_of_one_moment_and_of_raw_series_but_what_only_recor
         step_cost.record_name(Level.MODEL, SETTINGS),
         speedup_uncertainty.record_name(Level.MODEL, SETTINGS),
         *(health.record_name(level, SETTINGS) for level in (Level.MODEL, Level.ENGINE)),
-        promql_of(fall_age, Scope(SETTINGS)),
+        *(promql_of(signal, Scope(SETTINGS)) for signal in (fall_age, slower_k)),
         *setups,
     }
 

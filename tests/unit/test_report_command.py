@@ -164,7 +164,7 @@ def test_every_field_of_the_schema_says_what_it_means() -> None:
 @pytest.mark.parametrize("kind", [Speculation, Traffic])
 def test_every_number_of_a_report_is_bound_to_its_signal(kind: type) -> None:
     # Computed by the report itself.
-    own = {"band", "assumed", "prompt_length", "answer_length", "generated", "requests"}
+    own = {"band", "assumed", "arithmetic", "prompt_length", "answer_length", "generated", "requests"}
     unbound = {field.name for field in fields(kind)} - bound(kind).keys() - own
     assert unbound == set(), "annotate the field: Annotated[float | None, FromSignal(signal, LINE)]"
 

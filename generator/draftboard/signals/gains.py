@@ -215,7 +215,7 @@ Of shorter ones the last position says little, and K is but their limit.
 _slower = Ref("slower_k_by_batch")
 # What a change measured is known for hours: read by the evaluation before.
 _known_slower = If(Evaluator.RECORDS, Before(_slower, LOOK_BACK), _slower)
-_slower_at_this_load = (_known_slower & latest(step_time_by_batch)).max("batch").max("context")
+_slower_at_this_load = ((_known_slower > 0) & latest(step_time_by_batch)).max("batch").max("context")
 slower_k = Signal(
     name="slower_k",
     title="Longer K, slower at this load",

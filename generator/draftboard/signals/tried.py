@@ -17,13 +17,13 @@ _longer = Function("sgn", _one_k - _one_k.ago(BEFORE))
 _votes = OverTime("sum_over_time", _slower.combined("*", _longer, _OF_LOAD), BEFORE, pace=RATE_WINDOW)
 """Windows in which tokens took longer with the longer of two K, less those in which they took less time."""
 _ENOUGH = BEFORE / RATE_WINDOW / 2
-_longest = first_of(configured_k > configured_k.ago(BEFORE), configured_k.ago(BEFORE))
+# Of all windows that are compared; an hour that is over has its part in it still.
+_longest = OverTime("max_over_time", configured_k, BEFORE * 2, pace=RATE_WINDOW)
 _record = Ref("slower_k_by_batch")
 _known = first_of(Before(_record, LOOK_BACK), Before(_record, Setting("rules.baseline_steps"), pace=BEFORE)) + 0
-_still_known = first_of(
-    _known.combined(">", configured_k, _OF_LOAD),
-    _known.combined(">=", configured_k, _OF_LOAD).combined("unless", _votes <= -_ENOUGH),
-)
+# Kept as 0: what is absent, the last value before it would replace.
+_faster_since = (_known.combined("<=", _longest, _OF_LOAD) & (_votes <= -_ENOUGH)) * 0
+_still_known = first_of(_known.combined(">=", configured_k, _OF_LOAD), _known.equals(0))
 slower_k_by_batch = Signal(
     name="slower_k_by_batch",
     title="Slower K by batch",
@@ -32,11 +32,12 @@ slower_k_by_batch = Signal(
     "with the shorter one, in batches of this size and with contexts of this length.",
     action="Do not lengthen drafts to it at this load.",
     note="By the windows of the hour after a change (rules.compare_with), each beside the one an hour before: slower "
-    "in six of the twelve more than faster. Kept while K is not longer, and no later change to it was faster; gaps of "
-    "up to rules.baseline_steps are bridged.",
+    "in six of the twelve more than faster. Kept while K is not longer; 0 once a later change to it was faster. Gaps "
+    "of up to rules.baseline_steps are bridged.",
     unit=Unit.TOKENS,
     expr=first_of(
-        constant(0, _votes >= _ENOUGH).combined("+", _longest, _OF_LOAD), If(Evaluator.RECORDS, _still_known)
+        constant(0, _votes >= _ENOUGH).combined("+", _longest, _OF_LOAD),
+        If(Evaluator.RECORDS, first_of(_faster_since, _still_known)),
     ),
     record="vllm_spec_decode_slower_k:by_batch_rate{window}",
     daily=True,
