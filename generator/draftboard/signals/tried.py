@@ -20,10 +20,12 @@ _ENOUGH = BEFORE / RATE_WINDOW / 2
 # Of all windows that are compared; an hour that is over has its part in it still.
 _longest = OverTime("max_over_time", configured_k, BEFORE * 2, pace=RATE_WINDOW)
 _record = Ref("slower_k_by_batch")
-_known = first_of(Before(_record, LOOK_BACK), Before(_record, Setting("rules.baseline_steps"), pace=BEFORE)) + 0
-# Kept as 0: what is absent, the last value before it would replace.
+_lately = Before(_record, LOOK_BACK)
+_known = first_of(_lately, Before(_record, Setting("rules.baseline_steps"), pace=BEFORE)) + 0
+# Kept as 0 while the model drafts: what is absent, the last value before it would replace.
 _faster_since = (_known.combined("<=", _longest, _OF_LOAD) & (_votes <= -_ENOUGH)) * 0
-_still_known = first_of(_known.combined(">=", configured_k, _OF_LOAD), _known.equals(0))
+_ended = constant(0, _lately.equals(0).combined("and", configured_k, ignoring(*LOAD)))
+_still_known = first_of(_known.combined(">=", configured_k, _OF_LOAD), _ended)
 slower_k_by_batch = Signal(
     name="slower_k_by_batch",
     title="Slower K by batch",
