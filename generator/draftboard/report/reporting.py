@@ -164,10 +164,11 @@ class Reading:
             (signal.name, level): {} for signal in MEASURED for level in (Level.MODEL, Level.ENGINE)
         }
         for entry in self.entries:
-            found = None if entry.is_baseline else self._measuring.get(entry.model)
-            for signal, number in found.answers.items() if found else ():
-                own = entry.labels(self.settings, self.method)[0]
-                answers[signal.name, Level.MODEL][kept(own, Level.MODEL.labels(self.settings))] = number
+            if entry.is_baseline or not (found := self._measuring.get(entry.model)):
+                continue
+            own = kept(entry.labels(self.settings, self.method)[0], Level.MODEL.labels(self.settings))
+            for signal, number in found.answers.items():
+                answers[signal.name, Level.MODEL][own] = number
         return replace(counts, answers=answers)
 
     @cached_property
