@@ -73,7 +73,8 @@ def test_parts_hold_what_the_whole_holds(pages: list[dict[str, float]], parts: l
 
 
 def test_pages_that_contradict_each_other_have_no_parts() -> None:
-    assert in_parts([page({"0": 1}), page({"0": 9}, started=9), page({"0": 3}, started=5), page({"0": 3})]) == ()
+    with pytest.raises(DraftboardError, match="counters decrease without a restart"):
+        in_parts([page({"0": 1}), page({"0": 9}, started=9), page({"0": 3}, started=5), page({"0": 3})])
 
 
 def test_an_engine_that_went_is_named() -> None:
@@ -91,6 +92,17 @@ def test_an_engine_that_went_is_named() -> None:
 def test_pages_in_the_wrong_order_are_no_restart(before: Page, after: Page) -> None:
     with pytest.raises(DraftboardError, match="counters decrease without a restart"):
         growth(before, after)
+
+
+def test_a_process_that_is_older_than_the_earlier_page_did_not_restart_in_between() -> None:
+    """A load balancer gives the pages of several servers: what the other counted in its life is not of the window."""
+    pages = [page({"0": 100}, started=1000), page({"0": 130}, started=1500), page({"0": 3}, started=1750)]
+    before, other, restarted = (
+        Page("http://lb/metrics", each.values, at) for each, at in zip(pages, (2000.0, 2030.0, 2030.0), strict=True)
+    )
+    with pytest.raises(DraftboardError, match=r"^http://lb/metrics: several servers answer at this address in turn"):
+        growth(before, other)
+    assert drafts(growth(before, restarted)) == {"0": (3, Since.RESTART)}, "clocks differ by up to five minutes"
 
 
 def test_pages_of_different_servers_are_refused() -> None:

@@ -597,11 +597,33 @@ def test_a_server_that_dies_in_the_window_is_listed_and_costs_the_others_no_part
     assert found.notes == (f"http://{one}/metrics: no response (HTTP 500): see the log of the server (left out)",)
 
 
+@pytest.mark.parametrize("later", ["m-2", "older", "older in between"])
+def test_an_address_where_several_servers_answer_in_turn_is_listed_beside_the_others(later: str) -> None:
+    passed = 0
+
+    def waited(_: float) -> None:
+        nonlocal passed
+        passed += 1
+
+    def balanced(request: BaseHTTPRequestHandler) -> None:
+        other = later if later == "m-2" and passed else "m"
+        start = 1000 if (later == "older" and passed) or (later != "older" and 10 <= passed < 90) else 2000
+        text = page(drafts=10 * passed).replace('"m"', f'"{other}"')
+        answer(f"{text}process_start_time_seconds {start}\n")(request)
+
+    with answering(balanced) as one, answering(answer(LOAD.read_text())) as two:
+        found = report(Servers((one, two)), sleep=waited)
+    assert found.sources == (f"http://{two}/metrics",)
+    (note,) = found.notes
+    assert note.startswith(f"http://{one}/metrics: several servers answer at this address in turn")
+    assert len(only(found).parts) == 20
+
+
 def test_servers_that_all_fail_are_an_error() -> None:
     with (
         answering(answer("", 500)) as one,
         answering(answer("", 404)) as two,
-        pytest.raises(DraftboardError, match=f"{one}.*500"),
+        pytest.raises(DraftboardError, match=f"{one}.*500.*; http://{two}/.*404"),
     ):
         report(Servers((one, two)), sleep=lambda _: None)
 

@@ -1,7 +1,7 @@
 """Windows of a Prometheus' history: of servers that speculate, and of the same model's baseline."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from draftboard.calibrate.windows import BASELINE, Measured, Window, pooled
 from draftboard.catalogue import latency
@@ -9,7 +9,7 @@ from draftboard.durations import WEEK
 from draftboard.errors import DraftboardError
 from draftboard.expr.nodes import Expr, rate
 from draftboard.expr.vector import Labels
-from draftboard.output import Progress, no_progress
+from draftboard.output import Progress, no_progress, shortened
 from draftboard.prometheus import Client
 from draftboard.reading import Past, Recorded, kept_apart, of_model, separated
 from draftboard.settings import Settings
@@ -125,6 +125,5 @@ def _rounded_up(figure: float, base: int) -> int:
     return int(base ** math.ceil(math.log(max(1.0, figure), base) - 1e-9))
 
 
-def _named(values: Collection[str]) -> str:
-    shown = [repr(value) for value in values][:_MOST_NAMED]
-    return ", ".join(shown) + (f" and {len(values) - len(shown)} more" if len(values) > len(shown) else "")
+def _named(values: Iterable[str]) -> str:
+    return shortened([repr(value) for value in values], _MOST_NAMED)

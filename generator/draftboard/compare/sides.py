@@ -13,7 +13,7 @@ from draftboard.catalogue.dialects import DIALECTS
 from draftboard.durations import READING, Duration
 from draftboard.errors import DraftboardError
 from draftboard.intervals import Ratio
-from draftboard.output import Progress, no_progress
+from draftboard.output import Progress, no_progress, shortened
 from draftboard.reading import MIXED, Recorded, Servers, is_saved
 from draftboard.report import (
     APPEARED,
@@ -187,11 +187,10 @@ def _one(whole: Report, fitting: Sequence[ModelReport], wanted: str, where: str)
     if len(fitting) == 1:
         return Side(whole, fitting[0])
     listed = fitting or whole.models
-    names = ", ".join(_quoted(named(model)) for model in listed[:_MOST_NAMED]) or "none"
-    more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
+    names = shortened([_quoted(named(model)) for model in listed], _MOST_NAMED) or "none"
     count = f"{len(fitting) or 'no'} model{'s' if fitting else ''}" + (f" for {_quoted(wanted)}" if wanted else "")
     hint = "add a label that only one has, or select it with --model" if "=" in wanted else "select one with --model"
-    raise DraftboardError(f"{where}: {count} (available: {names}{more}): {hint}")
+    raise DraftboardError(f"{where}: {count} (available: {names}): {hint}")
 
 
 def _quoted(name: str) -> str:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, isclose
 
-from draftboard.doctor.finding import AlertDelay, Examination, Finding, shortened
+from draftboard.doctor.finding import AlertDelay, Examination, Finding
 from draftboard.doctor.loaded import of_ours
+from draftboard.output import shortened
 from draftboard.prometheus import Client, LoadedRule
 from draftboard.rules import records_in
 from draftboard.settings import Settings

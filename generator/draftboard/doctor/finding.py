@@ -10,7 +10,19 @@ from importlib.resources import files
 from pydantic import computed_field
 
 from draftboard.durations import Duration
-from draftboard.output import Block, Bullets, Described, Document, Heading, Sentence, Table, Text, Verbatim, columns
+from draftboard.output import (
+    Block,
+    Bullets,
+    Described,
+    Document,
+    Heading,
+    Sentence,
+    Table,
+    Text,
+    Verbatim,
+    columns,
+    shortened,
+)
 from draftboard.status import Status
 
 
@@ -99,12 +111,6 @@ class Diagnosis(Described):
     def content(self) -> bool:
         """Whether all examinations found nothing but notes."""
         return all(examination.content for examination in self.examinations)
-
-
-def shortened(names: Sequence[str], most: int = 4, where: str = "") -> str:
-    """The first names, how many more there are, and `where` they are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more{where}" if more > 0 else "")
 
 
 def shown(value: object) -> str:

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from draftboard.catalogue import serving
-from draftboard.doctor.finding import Finding, shortened
+from draftboard.doctor.finding import Finding
 from draftboard.doctor.series import Server, place
 from draftboard.expr.nodes import Raw
 from draftboard.expr.scope import Edition, Matcher, Scope
 from draftboard.expr.to_promql import promql_of
+from draftboard.output import shortened
 from draftboard.prometheus import Client
 from draftboard.reading import Apart, kept_apart, separated
 from draftboard.settings import Settings, known_methods, spelled

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from draftboard import __version__
-from draftboard.doctor.finding import Finding, shortened
+from draftboard.doctor.finding import Finding
 from draftboard.durations import Duration
+from draftboard.output import shortened
 from draftboard.prometheus import Client, LoadedRule
 from draftboard.rules import RELEASES, AlertingRule, alerting_groups, recording_groups
 from draftboard.settings import Settings

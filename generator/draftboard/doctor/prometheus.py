@@ -13,7 +13,7 @@ from draftboard.catalogue.known import seen_by
 from draftboard.catalogue.metric import Kind
 from draftboard.doctor import series
 from draftboard.doctor.buckets import FAMILIES, buckets_flag, finite, other_bounds
-from draftboard.doctor.finding import Empty, Examination, Finding, shortened
+from draftboard.doctor.finding import Empty, Examination, Finding
 from draftboard.doctor.labels import of_labels
 from draftboard.doctor.loaded import of_other_builds, of_short_retention
 from draftboard.doctor.releases import UNKNOWN, Release
@@ -22,6 +22,7 @@ from draftboard.errors import DraftboardError
 from draftboard.expr.nodes import Aggregate, Labels, Raw, merged
 from draftboard.expr.promql import aggregate, selector
 from draftboard.expr.to_promql import promql_of
+from draftboard.output import shortened
 from draftboard.prometheus import Client, LoadedRule, Series, Target
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope, latency

@@ -12,8 +12,9 @@ from pydantic_core import from_json
 from draftboard import catalogue, reading
 from draftboard.access import Access
 from draftboard.catalogue import Metric
-from draftboard.doctor.finding import shortened, shown
+from draftboard.doctor.finding import shown
 from draftboard.errors import DraftboardError
+from draftboard.output import shortened
 
 _DATA = tomllib.loads((files("draftboard.doctor") / "releases.toml").read_text())
 RELEASES: tuple[str, ...] = tuple(_DATA["releases"])

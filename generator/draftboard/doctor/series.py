@@ -9,11 +9,12 @@ from draftboard.catalogue import CATALOGUE, RECORDED, Metric, Presence, around, 
 from draftboard.catalogue.dialects import DIALECTS, LOOKED_FOR, Dialect
 from draftboard.catalogue.metric import Kind, release_numbers
 from draftboard.dashboards import places
-from draftboard.doctor.finding import Empty, Finding, shortened
+from draftboard.doctor.finding import Empty, Finding
 from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.expr.nodes import Expr
 from draftboard.expr.reads import stays_empty
 from draftboard.expr.to_promql import TooLongError, to_promql
+from draftboard.output import shortened
 from draftboard.rules import records
 from draftboard.settings import Settings
 from draftboard.signals import ALL, Edition, Scope, Signal

@@ -18,6 +18,7 @@ from draftboard.output.document import (
     Verbatim,
     columns,
     no_progress,
+    shortened,
 )
 from draftboard.output.markdown import as_markdown
 from draftboard.output.terminal import show

@@ -1,6 +1,6 @@
 """What a command prints, as data."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -96,3 +96,9 @@ class Document:
 def columns(*words: str, numbers: Iterable[str] = ()) -> tuple[Column, ...]:
     """Columns of words, then columns of numbers."""
     return (*(Column(word) for word in words), *(Column(number, number=True) for number in numbers))
+
+
+def shortened(names: Sequence[str], most: int = 4, where: str = "", between: str = ", ") -> str:
+    """The first names, how many more there are, and `where` they are."""
+    more = len(names) - most
+    return between.join(names[:most]) + (f" and {more} more{where}" if more > 0 else "")

@@ -6,4 +6,4 @@ from draftboard.reading.fetch import Lifetime, Limits, Pages, Recorded, Servers,
 from draftboard.reading.growth import Growth, Since, Tally, growth, in_parts, lifetime, together
 from draftboard.reading.page import Page, read
 from draftboard.reading.past import Past, Remembered, of_model, other_models
-from draftboard.reading.watching import watch
+from draftboard.reading.watching import all_failed, watch

@@ -35,7 +35,9 @@ class Limits:
     seconds: float = 20.0  # From the connection to the last byte.
 
 
-_NOBODY, _USUAL = Access(), Limits()
+LIVE, SAVED = Limits(bytes=4_000_000), Limits()
+"""Of a server, beside which many others are read, and of a file."""
+_NOBODY = Access()
 _ELSEWHERE = "give the address that Prometheus scrapes; vLLM's ends in /metrics"
 _OF_PROMETHEUS = "prometheus_build_info"
 _SMALL = Limits(bytes=10_000, seconds=5.0)
@@ -48,7 +50,7 @@ class Servers:
     addresses: tuple[str, ...]  # `host:port`, a base address, or the page's own.
     window: Duration = READING  # From the first reading to the last.
     access: Access = _NOBODY
-    limits: Limits = _USUAL
+    limits: Limits = LIVE
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def metrics_url(given: str) -> httpx.URL:
     return url.copy_with(path=url.path if path.endswith(_PATH) else path + _PATH)
 
 
-def scrape(servers: Sequence[str], access: Access = _NOBODY, limits: Limits = _USUAL) -> tuple[Page, ...]:
+def scrape(servers: Sequence[str], access: Access = _NOBODY, limits: Limits = LIVE) -> tuple[Page, ...]:
     """The pages of different servers, in their order; DraftboardError where one cannot be read."""
     pages = scrape_each(urls_of(servers), access, limits)
     for page in pages:
@@ -131,7 +133,7 @@ def urls_of(servers: Sequence[str]) -> list[httpx.URL]:
 
 
 def scrape_each(
-    urls: Sequence[httpx.URL], access: Access = _NOBODY, limits: Limits = _USUAL, only: Sequence[Names] = ()
+    urls: Sequence[httpx.URL], access: Access = _NOBODY, limits: Limits = LIVE, only: Sequence[Names] = ()
 ) -> list[Page | DraftboardError]:
     """The pages at addresses, a few at a time, or why they cannot be read; `only`: names to read of each page."""
     names = only or [()] * len(urls)
@@ -146,7 +148,7 @@ def scrape_each(
         return AtOnce(page, len(urls), limits.seconds).results()
 
 
-def load(path: Path, limits: Limits = _USUAL) -> Page:
+def load(path: Path, limits: Limits = SAVED) -> Page:
     """A saved page; DraftboardError where it cannot be read, is too large, or is not a page of metrics."""
     name = "standard input" if path == STDIN else str(path)
     if path == STDIN and sys.stdin and sys.stdin.isatty():

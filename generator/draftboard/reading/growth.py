@@ -1,5 +1,6 @@
 """Growth of engines' counters between two pages, restarts allowed for."""
 
+import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -15,6 +16,10 @@ from draftboard.reading.samples import REMEMBERED, Labels, Series
 
 _COUNTED = ("_total", "_bucket", "_sum", "_count")  # Suffixes of counters; the other series are gauges.
 _OF_PROCESS = {metric.name for metric in (around.PROCESS_START_TIME, *around.LASTING)}
+MOST_ENGINES = 1_000
+"""Of a page: each is judged by itself."""
+_SKEW = 300.0
+"""Seconds that the clocks of a server and of its reader may differ."""
 _Engine = tuple[str, str]  # Model and engine.
 _Own = Mapping[Series, float]  # An engine's series, without the labels that name it.
 
@@ -81,9 +86,7 @@ def growth(before: Page, after: Page, seconds: float | None = None) -> Growth:
     restarted = _is_restarted(before, after)
     old, new = _by_engine(before), _by_engine(after)
     if old and new and not old.keys() & new.keys():
-        raise DraftboardError(
-            f"{before.source} and {after.source}: no engine is on both pages: are they from one server?"
-        )
+        raise DraftboardError(_apart(before, after, "no engine is on both pages: are they from one server?"))
     tallies = [_grown(after, engine, old.get(engine), own, restarted=restarted) for engine, own in sorted(new.items())]
     if before.at is not None and after.at is not None:
         seconds = after.at - before.at
@@ -104,14 +107,11 @@ def together(growths: Sequence[Growth]) -> Growth:
 def in_parts(pages: Sequence[Page]) -> tuple[Growth, ...]:
     """Growth between each two of a server's pages in turn: parts whose sum is the growth from the first to the last.
 
-    What an engine counted before it restarted or vanished is not in the whole, and so in no part. Empty where pages in
-    between contradict the others.
+    What an engine counted before it restarted or vanished is not in the whole, and so in no part. DraftboardError
+    where pages in between contradict the others.
     """
     names = {name for page in pages[1:-1] for name, _ in page.values}  # Of the few series that they were read for.
-    try:
-        return _parts([_with(page, names) for page in pages] if names else pages)
-    except DraftboardError:
-        return ()
+    return _parts([_with(page, names) for page in pages] if names else pages)
 
 
 def _with(page: Page, names: AbstractSet[str]) -> Page:
@@ -139,6 +139,8 @@ def _by_engine(page: Page) -> dict[_Engine, dict[Series, float]]:
     for name, whose, value in known:
         if whose.engine and (whose.numbered or not numbered):
             engines.setdefault(whose.engine, {})[name, whose.own] = value
+    if len(engines) > MOST_ENGINES:
+        raise DraftboardError(f"{page.source}: {len(engines):,} engines, over {MOST_ENGINES:,}: not a server's page")
     return engines
 
 
@@ -193,10 +195,18 @@ def _is_restarted(before: Page, after: Page) -> bool:
     started, starts = ({one: value for one, value in page.items() if one[0] == start} for page in (old, new))
     compared = old if started and started == starts else started
     if any(new.get(series, value) < value for series, value in compared.items()):
-        raise DraftboardError(
-            f"{before.source} and {after.source}: counters decrease without a restart: name the earlier page first"
-        )
+        raise DraftboardError(_apart(before, after, "counters decrease without a restart: name the earlier page first"))
+    born = max(starts.values(), default=math.inf)
+    if started and started != starts and before.at is not None and born < before.at - _SKEW:
+        raise DraftboardError(_apart(before, after, "the later process is older than the earlier page"))
     return started != starts
+
+
+def _apart(before: Page, after: Page, why: str) -> str:
+    """Why two pages are not of one server: files are told apart, and at an address there are several servers."""
+    if before.at is None or before.source != after.source:
+        return f"{before.source} and {after.source}: {why}"
+    return f"{before.source}: several servers answer at this address in turn: give the address of each"
 
 
 def _of_process(page: Page) -> dict[Series, float]:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache
 
@@ -12,7 +12,7 @@ from draftboard.catalogue import around, latency, probe, serving, speculation
 from draftboard.catalogue.dialects import DIALECTS, Dialect
 from draftboard.errors import DraftboardError
 from draftboard.intervals import LEAST, PARTS
-from draftboard.output import Progress, no_progress
+from draftboard.output import Progress, no_progress, shortened
 from draftboard.reading.fetch import Servers, scrape_each, urls_of
 from draftboard.reading.page import Names, Page
 
@@ -41,8 +41,8 @@ def watch(
     """The pages of each server in order of time, and why others have none.
 
     The first and the last are needed, and read whole; one in between may be missed. What readings take is waited less,
-    so that many servers, or slow ones, do not lengthen the window. The first error is raised without any server, or,
-    with `needs_all`, without one of them: before the window where it is known by then.
+    so that many servers, or slow ones, do not lengthen the window. The errors are raised without any server, or,
+    with `needs_all`, without one of them: before the window where they are known by then.
     """
     urls, began, missing = urls_of(source.addresses), time.monotonic(), dict[httpx.URL, DraftboardError]()
     seconds = source.window.seconds
@@ -57,7 +57,7 @@ def watch(
             else:
                 missing[url] = page
         if not found or (missing and needs_all):
-            raise next(iter(missing.values()))
+            raise all_failed(missing.values())
         return found
 
     read = first_readings()
@@ -83,7 +83,7 @@ def watch(
     missing |= {url: page for url, page in last.items() if isinstance(page, DraftboardError)}
     there = {url: page for url, page in last.items() if isinstance(page, Page)}
     if not there or (missing and needs_all):
-        raise next(iter(missing.values()))
+        raise all_failed(missing.values())
     # Parts are of all servers: a page that one of them did not answer is missed of all.
     whole = [pages for pages in between if all(isinstance(pages[url], Page) for url in there)]
     pages = [
@@ -91,6 +91,11 @@ def watch(
         for url, page_at_end in there.items()
     ]
     return pages, list(missing.values())
+
+
+def all_failed(errors: Iterable[DraftboardError]) -> DraftboardError:
+    """One error for servers that all failed."""
+    return DraftboardError(shortened([*map(str, errors)], between="; "))
 
 
 @cache

@@ -10,7 +10,20 @@ from draftboard.catalogue.dialects import DIALECTS
 from draftboard.durations import minute
 from draftboard.evidence import Range
 from draftboard.history import quoted
-from draftboard.output import Bar, Block, Bullets, Cell, Document, Heading, Note, Sentence, Table, Text, columns
+from draftboard.output import (
+    Bar,
+    Block,
+    Bullets,
+    Cell,
+    Document,
+    Heading,
+    Note,
+    Sentence,
+    Table,
+    Text,
+    columns,
+    shortened,
+)
 from draftboard.report.bound import LOAD, bound
 from draftboard.report.choices import choices
 from draftboard.report.classes import worst_of
@@ -55,7 +68,7 @@ def document(report: Report, settings: Settings, *, engines: bool, every_model: 
 
 def _blocks(report: Report, settings: Settings, *, engines: bool, every_model: bool) -> Iterator[Block]:
     settings = settings.speaking(DIALECTS[report.dialect])
-    origin = f"{report.origin}: {', '.join(report.sources)}"
+    origin = f"{report.origin}: {shortened(report.sources, where=' (--json has all)')}"
     yield Sentence(", ".join((origin, *time_in_words(report.seconds, report.taken_at))), Status.QUIET)
     shown = report.models
     if len(shown) > MOST_MODELS and not every_model:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -86,8 +87,16 @@ def read(
     match source:
         case reading.Servers():
             watched, missing = reading.watch(source, progress, sleep)
-            parts = [reading.together(grown) for grown in zip(*map(reading.in_parts, watched), strict=False)]
-            pages, grown = zip(*((each[-1], reading.growth(each[0], each[-1])) for each in watched), strict=True)
+            found = list[tuple[reading.Page, reading.Growth, Sequence[reading.Growth]]]()
+            for each in watched:
+                try:
+                    found.append((each[-1], reading.growth(each[0], each[-1]), reading.in_parts(each)))
+                except DraftboardError as error:  # It is not the other servers'.
+                    missing.append(error)
+            if not found:
+                raise reading.all_failed(missing)
+            pages, grown, by_server = zip(*found, strict=True)
+            parts = [*map(reading.together, zip(*by_server, strict=True))]
             return Reading(pages, reading.together(grown), settings, method, parts, unread=tuple(map(str, missing)))
         case reading.Pages(before, after, window):
             earlier, later = reading.load(before), reading.load(after)
@@ -118,8 +127,10 @@ def report_each(
 
 def of_pages(pages: Sequence[reading.Page], settings: Settings, method: str) -> Report:
     """The report of one server that was read several times, of the time from the first page to the last."""
-    grown = reading.growth(pages[0], pages[-1])
-    return Reading([pages[-1]], grown, settings, method, reading.in_parts(pages)).report()
+    grown, parts = reading.growth(pages[0], pages[-1]), tuple[reading.Growth, ...]()
+    with suppress(DraftboardError):  # The whole stands without its parts.
+        parts = reading.in_parts(pages)
+    return Reading([pages[-1]], grown, settings, method, parts).report()
 
 
 @dataclass(frozen=True)
