@@ -1,7 +1,7 @@
 """What commands print: a document, shown on a terminal or as Markdown, or a result as JSON."""
 
 from draftboard.output import escape
-from draftboard.output.data import Described, as_json, schema
+from draftboard.output.data import Described, as_json, from_json, schema
 from draftboard.output.document import (
     Bar,
     Block,

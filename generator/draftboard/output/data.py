@@ -3,12 +3,14 @@
 import json
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
 from draftboard.output import escape
+
+T = TypeVar("T")
 
 
 class Described:
@@ -28,7 +30,12 @@ def as_json(answer: object, indent: int | None = 2) -> str:
     return escape.json(written)
 
 
-@cache
+def from_json(kind: type[T], content: bytes) -> T:
+    """The result that JSON describes. pydantic.ValidationError: it does not describe one of this kind."""
+    return cast("T", _adapter(kind).validate_json(content))
+
+
+@cache  # To make one takes as long as to read fifty reports.
 def _adapter(kind: type) -> TypeAdapter[object]:
     return TypeAdapter(kind)
 

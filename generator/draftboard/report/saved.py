@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from draftboard import output
 from draftboard.errors import DraftboardError
@@ -33,7 +32,7 @@ def load_report(path: Path) -> Report:
     if content.startswith(_BEGINS_A_PAGE):
         raise DraftboardError(_A_PAGE.format(path=path))
     try:
-        report = _reader().validate_json(content)
+        report = output.from_json(Report, content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
@@ -51,11 +50,6 @@ def load_report(path: Path) -> Report:
     if report.schema_version != SCHEMA_VERSION:
         raise DraftboardError(f"{path}: a report of version {report.schema_version}; this reads {SCHEMA_VERSION}")
     return report
-
-
-@cache  # To make one takes as long as to read fifty reports.
-def _reader() -> TypeAdapter[Report]:
-    return TypeAdapter(Report)
 
 
 def _leaves(part: object) -> Iterator[str | float]:
