@@ -9,6 +9,7 @@ from pathlib import Path
 
 from conftest import OBJECTIVES
 from draftboard.build import render
+from draftboard.catalogue import around
 from draftboard.durations import Duration
 from draftboard.lab.replay.order import in_order
 from draftboard.prometheus import Client
@@ -46,6 +47,7 @@ def main() -> None:
         running = scraped(FLEETS, settings, given.prometheus, Path(folder), [group], past=PAST, read_longer=longer)
         with running as url, Client(url) as client:
             until(lambda: complete(client, FLEETS, PAST), "every server is scraped", 600)
+            until(lambda: _scraped_again(client), "every server is scraped a second time", 60)
             since = time.time() + 10  # The evaluation after the next: some records read others.
             until(lambda: client.query(f"{EVALUATED} > {since}", time.time()), "two evaluations", 300)
             series = {str(one.engines): _series(client, one) for one in FLEETS}
@@ -53,6 +55,12 @@ def main() -> None:
     pages = {engines: read_by_pages(files, held, settings) for engines, held in series.items()}
     TABLE.write_text(json.dumps({"series": series, "rules": read, "pages": pages}, indent=1, sort_keys=True) + "\n")
     sys.stdout.write(f"{TABLE}: {sum(read['10'].values()):,.0f} samples a minute of 10 engines\n")
+
+
+def _scraped_again(client: Client) -> bool:
+    """Whether every server has been: of one scrape alone nothing says how many series come with each."""
+    again = f"count(count_over_time({around.SERIES_ADDED.name}[5m]) > 1) == count({around.UP.name})"
+    return bool(client.query(again, time.time()))
 
 
 def _series(client: Client, fleet: Fleet) -> dict[str, float]:

@@ -53,3 +53,10 @@ def test_without_plugin_and_lens_their_rules_store_nothing_and_read_next_to_noth
     theirs = {name for name in rules if "draftboard_spec" in name or name == "SpecDecodeClassLoses"}
     assert len(theirs) > 10
     assert sum(rules[name] for name in theirs) < 30 * int(engines), "a window of one and a half series an engine"
+
+
+@pytest.mark.parametrize("engines", SIZES)
+def test_what_is_counted_of_each_server_is_complete(engines: str) -> None:
+    """Records need a second scrape, and some servers had it later than others."""
+    series = table()["series"][engines]
+    assert series["monitor:scrape_series_added:mean"] == series["up"]

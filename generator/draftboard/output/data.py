@@ -32,7 +32,8 @@ def as_json(answer: object, indent: int | None = 2) -> str:
 
 def from_json(kind: type[T], content: bytes) -> T:
     """The result that JSON describes. pydantic.ValidationError: it does not describe one of this kind."""
-    return cast("T", _adapter(kind).validate_json(content))
+    whole: type = kind
+    return cast("T", _adapter(whole).validate_json(content))
 
 
 @cache  # To make one takes as long as to read fifty reports.
