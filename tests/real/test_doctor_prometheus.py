@@ -300,6 +300,18 @@ def test_cost_counts_what_is_scraped_and_recorded(tmp_path: Path) -> None:
     assert re.search(r"evaluation takes \d\S* s a minute \(\d+\.\d% of a core\)", rules.what)
 
 
+@pytest.mark.parametrize("others", [0, 2])
+def test_other_targets_of_the_servers_job_whose_series_the_list_would_drop_are_counted(
+    tmp_path: Path, others: int
+) -> None:
+    with scraping(tmp_path, [(NGRAM, {}), *[(GPU, {"gpus": str(number)}) for number in range(others)]]) as (
+        client,
+        now,
+    ):
+        (found,) = (one for one in examine_cost(client, fast(), now).findings if one.paste)
+    assert found.fix.endswith("it drops their series. Here vllm (2)" if others else "they are not known here")
+
+
 @pytest.mark.long
 def test_the_list_to_keep_leaves_all_that_rules_read_users_own_included(tmp_path: Path) -> None:
     labelled = [(NGRAM, {"spec_method": "ngram"}), (BASELINE, {"spec_method": "none"})]

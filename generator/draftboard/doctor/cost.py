@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
+from draftboard.catalogue import around
 from draftboard.catalogue.known import ADDED, known_series, seen_by
 from draftboard.doctor.finding import Examination, Finding
 from draftboard.doctor.loaded import of_ours
 from draftboard.errors import DraftboardError
 from draftboard.expr.scope import RECORD_NAMES
+from draftboard.output import shortened
 from draftboard.prometheus import Client, LoadedRule, Series
 from draftboard.rules import BYTES, records
 from draftboard.settings import Settings
@@ -29,18 +31,35 @@ def examine_cost(client: Client, settings: Settings, time: float, ruler: Client 
         rules = (ruler or client).rules()
     read = [*known_series(settings.dialect), *_named(rules, stored)]
     wanted = re.compile("|".join(read))
-    findings = [*_of_servers(stored, wanted, read, settings), *_of_rules(rules, client, settings, time)]
+    beside = _beside(client, settings, time)
+    findings = [*_of_servers(stored, wanted, read, beside, settings), *_of_rules(rules, client, settings, time)]
     return Examination(f"Cost at {client.url}", tuple(findings))
 
 
 def _scraped(client: Client, settings: Settings, time: float) -> Mapping[str, int]:
     """How many series of servers there are, by name."""
-    signs = "|".join(sorted(seen_by()))
     own = f",{settings.selector}" if settings.selector else ""
     target = ", ".join(settings.labels.target)
-    servers = f'group by ({target}) ({{__name__=~"{signs}"{own}}})'
     scraped = f'{{__name__=~".+",__name__!~"{_MADE}"{own}}}'
-    return _counted(client, f"{scraped} and on ({target}) {servers}", time)
+    return _counted(client, f"{scraped} and on ({target}) {_servers(settings)}", time)
+
+
+def _servers(settings: Settings) -> str:
+    """PromQL for the targets of servers."""
+    signs = "|".join(sorted(seen_by()))
+    own = f",{settings.selector}" if settings.selector else ""
+    return f'group by ({", ".join(settings.labels.target)}) ({{__name__=~"{signs}"{own}}})'
+
+
+def _beside(client: Client, settings: Settings, time: float) -> str:
+    """What the list to keep would drop: series of other targets in the servers' jobs, in words."""
+    servers, job, target = _servers(settings), settings.labels.job, ", ".join(settings.labels.target)
+    others = f"({around.UP.name} == 1 unless on ({target}) {servers}) and on ({job}) group by ({job}) ({servers})"
+    rows = client.query(f"count by ({job}) ({others})", time)
+    jobs = [f"{row.labels.get(job, '')} ({row.samples[-1][1]:.0f})" for row in rows]
+    return (
+        f". Not in a job that scrapes other targets, too: it drops their series. Here {shortened(jobs)}" if jobs else ""
+    )
 
 
 def _counted(client: Client, selected: str, time: float) -> dict[str, int]:
@@ -71,7 +90,7 @@ def _fits(pattern: str, name: str) -> bool:
 
 
 def _of_servers(
-    stored: Mapping[str, int], wanted: re.Pattern[str], read: Sequence[str], settings: Settings
+    stored: Mapping[str, int], wanted: re.Pattern[str], read: Sequence[str], beside: str, settings: Settings
 ) -> Iterator[Finding]:
     total = sum(stored.values())
     unread = {name: count for name, count in stored.items() if not wanted.fullmatch(name)}
@@ -83,7 +102,7 @@ def _of_servers(
         most = ", ".join(sorted(unread, key=lambda name: (-unread[name], name))[:3])
         keep = "|".join(dict.fromkeys(sorted(read)))
         cost = _amount(count, pace.seconds)
-        yield Finding.of(kind, "scraped series", pace=pace, cost=cost, most=most, keep=keep, **words)
+        yield Finding.of(kind, "scraped series", pace=pace, cost=cost, most=most, keep=keep, beside=beside, **words)
 
 
 def _of_rules(rules: Sequence[LoadedRule], client: Client, settings: Settings, time: float) -> Iterator[Finding]:
