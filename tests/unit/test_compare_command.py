@@ -235,6 +235,16 @@ def test_what_is_no_report_is_one_line(name: str, tmp_path: Path, capsys: pytest
         assert len(err) < 500
 
 
+def test_of_the_servers_of_a_fleet_the_first_are_named(
+    saved: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    servers = tuple(f"http://gpu-{number}/metrics" for number in range(300))
+    fleet = save(Side(replace(FAST.report, sources=servers), FAST.model), tmp_path / "fleet.json")
+    out = run(saved[0], fleet, capsys=capsys)[1]
+    assert out.count("http://gpu-") == 4
+    assert "http://gpu-3/metrics and 296 more (--json has all)" in out
+
+
 def test_a_huge_file_is_not_read_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, fine = tmp_path / "huge.json", save(FAST, tmp_path / "fine.json")
     with path.open("wb") as file:

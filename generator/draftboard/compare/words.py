@@ -7,7 +7,7 @@ from draftboard.compare.gates import interval_in_words
 from draftboard.compare.objects import Comparison, Row, Variant
 from draftboard.compare.rows import SIGNALS, in_words
 from draftboard.compare.sides import engines_in_words, trend
-from draftboard.output import Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns
+from draftboard.output import Bullets, Cell, Column, Document, Heading, Note, Sentence, Table, Text, columns, shortened
 from draftboard.report import SOONER, time_in_words
 from draftboard.settings import Settings
 from draftboard.signals.signal import NOTHING, Better, Unit, within
@@ -63,7 +63,7 @@ def _variant(variant: Variant) -> str:
     drafts = [f"{variant.drafts:,.0f} drafts"] if variant.drafts else []
     when = time_in_words(variant.seconds, variant.taken_at)
     samples = f"{variant.tokens or 0:,.0f} tokens" if variant.requests is None else f"{variant.requests:,.0f} requests"
-    source = f"{variant.name}: {variant.origin} ({', '.join(variant.sources)})"
+    source = f"{variant.name}: {variant.origin} ({shortened(variant.sources, where=' (--json has all)')})"
     engines = engines_in_words(variant.engines)
     return ", ".join((source, engines, *when, *sampled, samples, *drafts, variant.state))
 
