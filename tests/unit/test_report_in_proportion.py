@@ -19,7 +19,7 @@ NEEDED = ("vllm:spec_decode", "vllm:generation_tokens", "vllm:num_requests")
 FEW = 20
 TWICE = 2.2
 """Times the work of half as many, with what does not depend on their number."""
-CALLS = 6_500
+CALLS = 5_000
 """Of Python's functions for a model of 262 series that are read."""
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from draftboard.expr import vector
 from draftboard.expr.nodes import Span
 from draftboard.expr.scope import Level, Matcher, Scope
-from draftboard.expr.vector import Histograms, Vector
+from draftboard.expr.vector import Histograms, Key, Vector
 from draftboard.settings import Settings
 
 
@@ -26,6 +26,10 @@ class Counts:
     """Values of signals, each computed once."""
     histograms: dict[int, tuple[Vector, Histograms]] = field(default_factory=dict, repr=False)
     """Buckets as histograms, by the identity of the vector, which is kept for that."""
+    keeping: Callable[[tuple[str, ...]], Key] = field(default_factory=lambda: cache(vector.keeping), repr=False)
+    """`vector.keeping` of these counts, whose keys remember what they make of labels."""
+    dropping: Callable[[tuple[str, ...]], Key] = field(default_factory=lambda: cache(vector.dropping), repr=False)
+    """`vector.dropping` likewise."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class View:
         """Buckets as histograms, of which several quantiles are read."""
         known = self.counts.histograms
         if id(buckets) not in known:
-            known[id(buckets)] = buckets, vector.histograms(buckets)
+            known[id(buckets)] = buckets, vector.histograms(buckets, self.counts.dropping(("le",)))
         return known[id(buckets)][1]
 
     def selected(self, elements: Vector, carried: tuple[str, ...], extra: Sequence[Matcher] = ()) -> Vector:

@@ -57,13 +57,13 @@ def _(node: nodes.Parameter, view: View) -> float:
 @to_numbers.register
 def _(node: nodes.Binary, view: View) -> Vector | float:
     left, right = to_numbers(node.left, view), to_numbers(node.right, view)
-    return vector.combined(left, node.operator, right, _key(node.matching, view.scope), node.matching.group)
+    return vector.combined(left, node.operator, right, _key(node.matching, view), node.matching.group)
 
 
-def _key(matching: nodes.Matching, scope: Scope) -> Key:
+def _key(matching: nodes.Matching, view: View) -> Key:
     """What two elements must have in common to match."""
-    labels = names(matching.labels, scope)
-    return vector.keeping(labels) if matching.just else vector.dropping(labels)
+    labels = names(matching.labels, view.scope)
+    return view.counts.keeping(labels) if matching.just else view.counts.dropping(labels)
 
 
 @to_numbers.register
@@ -74,18 +74,15 @@ def _(node: nodes.Raw, view: View) -> Vector:
     return view.selected(view.counts.series.get(metric.name, NOTHING), carried, matchers)
 
 
+# Growth stands for a rate; and of one reading the last sample is the mean and the greatest, too.
+_AS_IT_IS = {"rate", "avg_over_time", "max_over_time", "last_over_time"}
 _OF_ONE_WINDOW: Mapping[str, Callable[[float], float]] = {
-    "rate": float,
     "abs": abs,
     "ceil": lambda number: float(math.ceil(number)),
     "log2": math.log2,
     "ln": math.log,
     "exp": math.exp,
     "sqrt": math.sqrt,
-    # Of one reading: the last sample is the mean and the greatest, too.
-    "avg_over_time": float,
-    "max_over_time": float,
-    "last_over_time": float,
     "count_over_time": lambda _: 1.0,
 }
 
@@ -95,8 +92,11 @@ def _(node: nodes.Function, view: View) -> Vector:
     argument = to_numbers(node.argument, view)
     if node.name == "vector" and not isinstance(argument, Mapping):
         return {frozenset(): argument}
-    compute = _OF_ONE_WINDOW.get(node.name)
-    if compute is None or not isinstance(argument, Mapping):
+    if not isinstance(argument, Mapping):
+        return NOTHING
+    if node.name in _AS_IT_IS:
+        return argument
+    if (compute := _OF_ONE_WINDOW.get(node.name)) is None:
         return NOTHING
     return {labels: compute(number) for labels, number in argument.items()}
 
@@ -138,7 +138,7 @@ def _(node: nodes.Constant, view: View) -> Vector:
 
 
 def _only(labels: nodes.Names, view: View) -> Key:
-    return vector.keeping(names(labels, view.scope))
+    return view.counts.keeping(names(labels, view.scope))
 
 
 @to_numbers.register
@@ -158,7 +158,7 @@ def _(node: nodes.Spread, view: View) -> Vector:
 
 @to_numbers.register
 def _(node: nodes.Reduce, view: View) -> Vector:
-    return vector.aggregated(node.how, _vector(node.argument, view), vector.dropping((node.label,)))
+    return vector.aggregated(node.how, _vector(node.argument, view), view.counts.dropping((node.label,)))
 
 
 @to_numbers.register

@@ -39,16 +39,27 @@ def dropped(labels: Labels, names: Collection[str]) -> Labels:
     return frozenset([pair for pair in labels if pair[0] not in names]) if names else labels
 
 
+class _Remembered(dict[Labels, Labels]):
+    """A key's results by the labels that they are of: each is computed once, and equal ones are one object."""
+
+    def __init__(self, compute: Key) -> None:
+        super().__init__()
+        self._compute = compute
+
+    def __missing__(self, labels: Labels) -> Labels:
+        result = self._compute(labels)
+        result = self[labels] = self.setdefault(result, result)  # The key of a key is that key.
+        return result
+
+
 def keeping(names: Collection[str]) -> Key:
     """The key of elements that have these labels in common."""
-    return lambda labels: frozenset([pair for pair in labels if pair[0] in names])
+    return _Remembered(lambda labels: kept(labels, names)).__getitem__
 
 
 def dropping(names: Collection[str]) -> Key:
     """The key of elements that have all other labels in common."""
-    if not names:
-        return lambda labels: labels
-    return lambda labels: frozenset([pair for pair in labels if pair[0] not in names])
+    return _Remembered(lambda labels: dropped(labels, names)).__getitem__ if names else lambda labels: labels
 
 
 def value_of(labels: Labels, name: str) -> str:
@@ -213,11 +224,11 @@ def relabelled(vector: Vector, label: str, replacement: str, source: str, patter
 Histograms = Mapping[Labels, tuple[list[float], list[float]]]  # Bounds, and what was counted up to each.
 
 
-def histograms(buckets: Vector) -> Histograms:
-    """Classic buckets by the other labels; none where nothing was counted or +Inf is missing."""
+def histograms(buckets: Vector, key: Key) -> Histograms:
+    """Classic buckets by the other labels, which the key tells; none where nothing was counted or +Inf is missing."""
     counts: dict[Labels, dict[float, float]] = {}
     for labels, count in buckets.items():
-        bounds = counts.setdefault(dropped(labels, ("le",)), {})
+        bounds = counts.setdefault(key(labels), {})
         bound = float(value_of(labels, "le"))
         bounds[bound] = bounds.get(bound, 0.0) + count
     result: dict[Labels, tuple[list[float], list[float]]] = {}

@@ -1,14 +1,16 @@
 """Signals of servers, computed from their counts under the labels that Prometheus would have stored."""
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cache, partial
 from itertools import chain
 
 from draftboard.catalogue import serving, speculation
 from draftboard.expr.counts import Counts
 from draftboard.expr.scope import Level
 from draftboard.expr.to_numbers import values_of
-from draftboard.expr.vector import Labels, dropped, kept, value_of
+from draftboard.expr.vector import Labels, kept, value_of
 from draftboard.reading.growth import Tally
 from draftboard.reading.samples import Labels as Own
 from draftboard.settings import Settings
@@ -55,11 +57,12 @@ def counts_of(tallies: Sequence[Tally], settings: Settings, method: str = "") ->
     series: dict[str, dict[Labels, float]] = {}
     before: dict[str, dict[Labels, float]] = {}
     labelled = (zip(entry.tallies, entry.labels(settings, method), strict=True) for entry in entries_of(tallies))
+    stored = cache(partial(_stored, whose=frozenset(settings.labels.engine_level)))  # All engines have the same few.
     for tally, whose in chain.from_iterable(labelled):
         known = dict[Own, Labels]()
         for (metric, labels), value in (*tally.counted.items(), *tally.gauges.items()):
             if (whole := known.get(labels)) is None:  # Histograms of one engine share most of their labels.
-                whole = known[labels] = whose | _own(labels, settings)
+                whole = known[labels] = whose | stored(labels)
             # A gauge may have a series for each of the server's processes: the largest counts.
             values = series.setdefault(metric, {})
             values[whole] = max(value, values[whole]) if whole in values else value
@@ -68,13 +71,11 @@ def counts_of(tallies: Sequence[Tally], settings: Settings, method: str = "") ->
     return Counts(settings, series, earlier=Counts(settings, before))
 
 
-def _own(labels: Own, settings: Settings) -> set[tuple[str, str]]:
+def _stored(labels: Own, whose: AbstractSet[str]) -> Labels:
     # A saved page may already have the labels that Prometheus adds. Servers write one bound as 1, 1.0 or 1e+00.
-    return {
-        (name, f"{float(text):g}" if name == "le" else text)
-        for name, text in labels
-        if text and name not in settings.labels.engine_level
-    }
+    return frozenset(
+        (name, f"{float(text):g}" if name == "le" else text) for name, text in labels if text and name not in whose
+    )
 
 
 def labels_of(tally: Tally, settings: Settings, method: str = "") -> Labels:
@@ -132,10 +133,10 @@ class Reader:
         """Values of a signal by model or engine, then by its own label in numerical order; "" where it has none."""
         if signal.name not in self._split:
             own = signal.by[0] if signal.by else ""
+            whose = self.counts.dropping((own,) if own else ())
             parts: dict[Labels, dict[str, float]] = {}
             for labels, value in values_of(signal, self.counts, self.level).items():
-                whose, which = (dropped(labels, (own,)), value_of(labels, own)) if own else (labels, "")
-                parts.setdefault(whose, {})[which] = value
+                parts.setdefault(whose(labels), {})[value_of(labels, own) if own else ""] = value
             self._split[signal.name] = {labels: _in_order(values) for labels, values in parts.items()}
         return self._split[signal.name]
 

@@ -20,6 +20,7 @@ MOST_ENGINES = 1_000
 """Of a page: each is judged by itself."""
 _SKEW = 300.0
 """Seconds that the clocks of a server and of its reader may differ."""
+_NAMING = (MODEL, ENGINE, REPLICA)
 _Engine = tuple[str, str]  # Model and engine.
 _Own = Mapping[Series, float]  # An engine's series, without the labels that name it.
 
@@ -133,10 +134,10 @@ def _parts(pages: Sequence[Page]) -> tuple[Growth, ...]:
 def _by_engine(page: Page) -> dict[_Engine, dict[Series, float]]:
     """Series of each engine; where engines are numbered, a series without a number belongs to the HTTP side."""
     of_engine = {name for name in {name for name, _ in page.values} if page.of_engine(name)}
-    known = [(name, _whose(labels), value) for (name, labels), value in page.values.items() if name in of_engine]
-    numbered = any(whose.numbered for _, whose, _ in known)
+    numbered = any(_whose(labels).numbered for name, labels in page.values if name in of_engine)
     engines: dict[_Engine, dict[Series, float]] = {}
-    for name, whose, value in known:
+    for (name, labels), value in page.values.items():
+        whose = _whose(labels) if name in of_engine else _NOBODYS
         if whose.engine and (whose.numbered or not numbered):
             engines.setdefault(whose.engine, {})[name, whose.own] = value
     if len(engines) > MOST_ENGINES:
@@ -152,12 +153,15 @@ class _Whose(NamedTuple):
     own: Labels  # Without those that name the engine.
 
 
+_NOBODYS = _Whose(None, numbered=False, own=())
+
+
 @lru_cache(REMEMBERED)
 def _whose(labels: Labels) -> _Whose:
     of = dict(labels)
-    model, number, replica = of.pop(MODEL, None), of.pop(ENGINE, None), of.pop(REPLICA, "")
+    model, number, replica = of.get(MODEL), of.get(ENGINE), of.get(REPLICA)
     engine = None if model is None else (model, f"{number or ''} of {replica}" if replica else number or "")
-    return _Whose(engine, number is not None, _shared(tuple(sorted(of.items()))))
+    return _Whose(engine, number is not None, _shared(tuple([pair for pair in labels if pair[0] not in _NAMING])))
 
 
 @lru_cache(REMEMBERED)
@@ -180,8 +184,8 @@ def _grown(after: Page, engine: _Engine, old: _Own | None, own: _Own, *, restart
 
 def _tally(page: Page, engine: _Engine, own: _Own, since: Since, old: _Own | None = None) -> Tally:
     start = old or {}
-    counted = {series: value - start.get(series, 0) for series, value in own.items() if series[0].endswith(_COUNTED)}
     gauges = {series: value for series, value in own.items() if not series[0].endswith(_COUNTED)}
+    counted = {series: value - start.get(series, 0) for series, value in own.items() if series not in gauges}
     return Tally(page.source, *engine, counted=counted, gauges=gauges, since=since)
 
 

@@ -12,7 +12,7 @@ from draftboard.report.bound import per, values
 from draftboard.report.choices import chosen_of
 from draftboard.report.felt import latency_of
 from draftboard.report.numbers import Latencies, Latency, Part, Sample, Speculation, Traffic
-from draftboard.report.verdict import RANGED, Case, assumed_of, filled, interval_of, verdict_of
+from draftboard.report.verdict import RANGED, Case, filled, interval_of, verdict_of
 from draftboard.settings import Settings
 from draftboard.signals import traffic
 from draftboard.signals.acceptance import acceptance, acceptance_length
@@ -231,7 +231,7 @@ def _speculation(case: Case, verdict: objects.Verdict) -> Speculation:
     )
     ranged = verdict.basis in RANGED or (verdict.basis == MEASURED and case.numbers.value(step_cost) is None)
     arithmetic = arithmetic_of(case.numbers)
-    return Speculation(**result, arithmetic=arithmetic, assumed=assumed_of(case) if ranged else None)
+    return Speculation(**result, arithmetic=arithmetic, assumed=case.assumed if ranged else None)
 
 
 def _traffic(case: Case) -> Traffic:

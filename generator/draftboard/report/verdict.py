@@ -1,6 +1,7 @@
 """The verdict on a model or an engine, and its reasons in words."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from string import Formatter
 
 from draftboard.durations import Duration
@@ -74,6 +75,13 @@ class Case:
         """Thresholds and costs."""
         return self.numbers.settings
 
+    @cached_property
+    def assumed(self) -> Expectation | None:
+        """Ranges from its own steps, else from published measurements where the settings hold assumed costs alone."""
+        is_assumed = self.settings.draft_cost.is_assumed
+        found = expectation_of(self.numbers, self.steps) if self.steps or is_assumed else None
+        return found if found and (found.basis != ASSUMED or is_assumed) else None
+
 
 def interval_of(case: Case) -> Estimate | None:
     """The measured speedup with its interval, where both are known."""
@@ -101,7 +109,7 @@ def verdict_of(case: Case) -> objects.Verdict:
         reason = filled(chosen.reason, case) + alike
         return objects.Verdict(says=None, advice=None, reasons=(reason,), withheld=chosen.code.says)
     advised = ADVICE.of(case.numbers.value(advice))
-    if chosen.basis not in {MEASURED, BY_STEPS} and (expected := assumed_of(case)) and expected.speedup:
+    if chosen.basis not in {MEASURED, BY_STEPS} and (expected := case.assumed) and expected.speedup:
         return _of_ranges(case, expected, chosen, advised)
     felt = _felt(case) if chosen.basis == MEASURED else None
     return objects.Verdict(
@@ -131,13 +139,6 @@ def _felt(case: Case) -> Felt:
         return per(sum(one.mean * one.count for one in times), requests), own.mean if own else None
 
     return Felt(end_to_end=both("end_to_end"), first_token=both("first_token"))
-
-
-def assumed_of(case: Case) -> Expectation | None:
-    """Ranges from its own steps, else from published measurements where the settings hold nothing but assumed costs."""
-    is_assumed = case.settings.draft_cost.is_assumed
-    found = expectation_of(case.numbers, case.steps) if case.steps or is_assumed else None
-    return found if found and (found.basis != ASSUMED or is_assumed) else None
 
 
 def _of_ranges(case: Case, expected: Expectation, chosen: Choice, advised: Choice | None) -> objects.Verdict:
