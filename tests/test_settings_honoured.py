@@ -13,7 +13,8 @@ import pytest
 from pydantic import ValidationError
 
 from conftest import OBJECTIVES
-from draftboard.alerts import ALERTS, runbook
+from draftboard.alerts import ALERTS
+from draftboard.alerts.runbook import runbook
 from draftboard.build import files as build_files
 from draftboard.build import render
 from draftboard.catalogue import latency

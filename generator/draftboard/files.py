@@ -17,11 +17,9 @@ _SHOWN = 60
 
 
 class Table(BaseModel):
-    """Frozen and strict: an unknown key or a wrong type is an error. Docstrings of fields are their descriptions."""
+    """Frozen and strict: an unknown key or a wrong type is an error."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
 
 
 def is_pipe(path: Path) -> bool:

@@ -18,7 +18,8 @@ from draftboard.doctor.finding import Severity
 from draftboard.doctor.pages import examine_pages
 from draftboard.durations import Duration
 from draftboard.expr.to_promql import promql_of
-from draftboard.reading import Lifetime, Recorded, Servers, scrape
+from draftboard.reading import Lifetime, Recorded, Servers
+from draftboard.reading.fetch import scrape
 from draftboard.report import ModelReport, report
 from draftboard.settings import Settings
 from draftboard.signals import Scope

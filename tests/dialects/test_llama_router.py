@@ -8,8 +8,9 @@ import pytest
 from draftboard.doctor import examine_prometheus
 from draftboard.doctor.finding import Severity
 from draftboard.errors import DraftboardError
-from draftboard.history import of_past
-from draftboard.reading import Recorded, scrape
+from draftboard.history.finding import of_past
+from draftboard.reading import Recorded
+from draftboard.reading.fetch import scrape
 from draftboard.report import report
 from draftboard.settings import Settings
 from support.llama import Llama, model, scraping, serving, target

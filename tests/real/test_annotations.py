@@ -10,7 +10,7 @@ import pytest
 from conftest import replayed
 from draftboard.build import render
 from draftboard.durations import Duration
-from draftboard.history import of_past
+from draftboard.history.finding import of_past
 from draftboard.lab.replay import Replay
 from draftboard.reading import Recorded
 from draftboard.settings import Settings

@@ -7,7 +7,7 @@ import pytest
 from conftest import replayed
 from draftboard.durations import Duration
 from draftboard.expr.to_promql import promql_of
-from draftboard.history import of_past
+from draftboard.history.finding import of_past
 from draftboard.history.runs import of_effects
 from draftboard.lab.simulator.backfill import backfill
 from draftboard.lab.simulator.fleet import targets

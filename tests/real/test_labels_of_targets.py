@@ -17,7 +17,7 @@ from draftboard.doctor.finding import Examination, Finding
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.to_promql import promql_of
-from draftboard.history import of_past
+from draftboard.history.finding import of_past
 from draftboard.history.runs import of_setups
 from draftboard.lab import openmetrics
 from draftboard.lab.replay import Replay, replaying

@@ -7,7 +7,8 @@ import pytest
 from draftboard.durations import Duration
 from draftboard.lab.replay import Replay
 from draftboard.reading import Recorded
-from draftboard.report import ModelReport, of_range, report, status_of
+from draftboard.report import ModelReport, report, status_of
+from draftboard.report.summary import of_range
 from draftboard.status import Status
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("demo_run")]

@@ -8,8 +8,9 @@ import pytest
 from conftest import replayed
 from draftboard.durations import Duration
 from draftboard.expr.to_promql import promql_of
-from draftboard.history import document, of_past
+from draftboard.history import document
 from draftboard.history.explained import queried
+from draftboard.history.finding import of_past
 from draftboard.history.runs import RUNS, of_effects
 from draftboard.lab.openmetrics import series
 from draftboard.output import as_markdown

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from draftboard.alerts import SUBJECTS, WATCHDOG, Alert, load
+from draftboard.alerts.runbook import fires_when
 from draftboard.build import render
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.durations import Duration
@@ -201,7 +202,7 @@ def row(alert: Alert, settings: Settings, times: tuple[str, ...], alarms: Mappin
     false = f"{alarms[alert.name]:.2g}" if alert.name in alarms else UNKNOWN
     causes = ", ".join(f"`{cause}`" for cause in alert.inhibited_by) or UNKNOWN
     told = f"`{receiver(alert, alert.policy(settings).severity)}`"
-    return f"| {' | '.join((name, alert.fires_when(settings), *times, false, told, causes))} |"
+    return f"| {' | '.join((name, fires_when(alert, settings), *times, false, told, causes))} |"
 
 
 def page(settings: Settings, times: Mapping[str, tuple[str, ...]]) -> str:

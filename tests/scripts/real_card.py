@@ -24,7 +24,8 @@ from draftboard.calibrate import Load, calibrated, of_load
 from draftboard.calibrate.result import Row
 from draftboard.calibrate.windows import Measured, Window
 from draftboard.errors import DraftboardError
-from draftboard.reading import Page, growth, in_parts, scrape
+from draftboard.reading import Page, growth, in_parts
+from draftboard.reading.fetch import scrape
 from draftboard.report import Reading
 from draftboard.settings import Settings
 from draftboard.sweep import Plan

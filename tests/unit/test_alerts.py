@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from promql_parser import NumberLiteral
 
-from draftboard.alerts import ALERTS, SUBJECTS, WATCHDOG, Alert, annotations
+from draftboard.alerts import ALERTS, SUBJECTS, WATCHDOG, Alert
+from draftboard.alerts.annotations import annotations
 from draftboard.alerts.monitoring import ON_MONITORING
+from draftboard.alerts.runbook import fires_when
 from draftboard.build import render
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
@@ -166,7 +168,7 @@ def test_a_mistake_in_an_alert_is_one_line_that_names_it(fields: dict[str, str],
     parts: dict[str, Any] = {"beyond": "low", **fields}
     alert = changed(**parts)
     with pytest.raises(DraftboardError) as raised:
-        (alert.policy(settings), alert.fires_when(settings), annotations(alert, settings))
+        (alert.policy(settings), fires_when(alert, settings), annotations(alert, settings))
     assert str(raised.value).startswith(f"alert {alert.name}: ")
     assert says in str(raised.value)
     assert "\n" not in str(raised.value)

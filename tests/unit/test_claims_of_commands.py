@@ -28,7 +28,7 @@ from draftboard.lab.simulator.fleet import targets
 from draftboard.lab.stack_drill import drilling
 from draftboard.plan import vram
 from draftboard.prometheus import client
-from draftboard.reading import MIXED, apart, at_once, fetch
+from draftboard.reading import MIXED, apart, at_once, sources
 from draftboard.reading.growth import MOST_ENGINES
 from draftboard.report import scatter
 from draftboard.report.judge import HOLDING, UNCOUNTED, V0_ENGINE
@@ -53,8 +53,8 @@ STATED = [
     ("history", f"at least {LEAST} windows of it"),
     ("report", f"are read {at_once._AT_ONCE} at a time"),  # noqa: SLF001
     ("report", f"{PARTS} parts of the window, with over 100 servers on fewer (at least {LEAST})"),
-    ("report", f"Pages are limited to {fetch.LIVE.bytes // 1_000_000} MB and {fetch.LIVE.seconds:g} s"),
-    ("report", f"saved ones to {fetch.SAVED.bytes // 1_000_000} MB, and all to {MOST_ENGINES:,} engines"),
+    ("report", f"Pages are limited to {sources.LIVE.bytes // 1_000_000} MB and {sources.LIVE.seconds:g} s"),
+    ("report", f"saved ones to {sources.SAVED.bytes // 1_000_000} MB, and all to {MOST_ENGINES:,} engines"),
     ("report", f"at any of {apart._LOOKS} times of the range"),  # noqa: SLF001
     ("compare", f"into {PARTS} parts: it reads a server {PARTS + 1} times"),
     ("compare", f"fewer than {LEAST} parts"),

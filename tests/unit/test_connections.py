@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from draftboard.cli import main
-from draftboard.reading import scrape
+from draftboard.reading.fetch import scrape
 from support.loopback import Answer, answering, page
 from support.tls import certificate
 

@@ -10,7 +10,8 @@ import jsonschema
 import pytest
 
 from draftboard.cli.schemas import schema_of
-from draftboard.history import Change, last_changes
+from draftboard.history import Change
+from draftboard.history.finding import last_changes
 from draftboard.prometheus import Client
 from draftboard.settings import Settings
 from draftboard.signals import requests

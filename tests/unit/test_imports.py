@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+PAGE = Path(__file__).parent.parent / "data/v0.32.0-ngram-load.prom"
 HEAVY = (
     "numpy",
     "matplotlib",
@@ -66,6 +68,11 @@ def test_the_version_loads_a_handful_of_modules() -> None:
     _, modules = modules_of("--version")
     assert {name for name in modules if name.partition(".")[0] == "draftboard"} == OWN
     assert len(modules) <= MOST
+
+
+def test_a_report_of_a_saved_page_loads_nothing_that_talks_to_servers_or_writes_files() -> None:
+    _, heavy = loaded("report", str(PAGE))
+    assert heavy == {"pydantic", "rich"}
 
 
 def test_commands_are_completed_without_loading_any() -> None:

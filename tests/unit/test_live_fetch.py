@@ -10,8 +10,8 @@ import pytest
 
 from draftboard.access import Access
 from draftboard.errors import DraftboardError
-from draftboard.reading import Limits, load, scrape
-from draftboard.reading.fetch import metrics_url
+from draftboard.reading import Limits, load
+from draftboard.reading.fetch import metrics_url, scrape
 from draftboard.reading.page import VLLM
 from support import tls
 from support.loopback import Answer, answering, page

@@ -16,7 +16,8 @@ import pytest
 
 from conftest import OBJECTIVES
 from draftboard import build as build_room
-from draftboard.alerts import ALERTS, Alert, load, runbook
+from draftboard.alerts import ALERTS, Alert, load
+from draftboard.alerts.runbook import runbook
 from draftboard.alerts.templating import environment
 from draftboard.build.files import ALERTING, RECORDING
 from draftboard.cli import draftboard

@@ -13,7 +13,8 @@ from conftest import Tell, replayed
 from draftboard.attribution import Explanation
 from draftboard.durations import Duration
 from draftboard.expr.to_promql import promql_of
-from draftboard.history import document, of_past
+from draftboard.history import document
+from draftboard.history.finding import of_past
 from draftboard.history.runs import RUNS, of_effects
 from draftboard.output import as_markdown
 from draftboard.reading import Recorded

@@ -5,9 +5,7 @@ from pathlib import Path
 
 from draftboard import settings
 from draftboard.alerts.alert import Alert
-from draftboard.alerts.annotations import annotations
 from draftboard.alerts.monitoring import ON_MONITORING, SAMPLES_STOPPED
-from draftboard.alerts.runbook import runbook
 from draftboard.alerts.servers import ON_SERVERS
 from draftboard.alerts.serving import ON_SERVING
 from draftboard.alerts.speculation import ON_SPECULATION

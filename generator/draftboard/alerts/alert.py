@@ -3,20 +3,19 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from draftboard.alerts.templating import filled
 from draftboard.catalogue import around, serving
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.nodes import Expr, If, InDialect, Match, Raw, first_of, ignoring, over_level
 from draftboard.expr.reads import exists
 from draftboard.expr.to_promql import promql_of
-from draftboard.quantity import Quantity, Setting, value
+from draftboard.quantity import Quantity, Setting
 from draftboard.settings import Overlay, Settings, Severity
 from draftboard.signals import Level, Scope, Signal
 from draftboard.signals.events import FIRING
 from draftboard.signals.integrity import judged
 from draftboard.signals.requests import request_rate
-from draftboard.signals.signal import Better, Unit
+from draftboard.signals.signal import Better
 from draftboard.signals.traffic import generation_tokens
 
 LEAST_REQUESTS = Setting("traffic.requests_per_second")
@@ -118,9 +117,3 @@ class Alert:
         return Policy(
             chosen.pending_period or pending, chosen.keep_firing_for or keep, chosen.severity or self.severity
         )
-
-    def fires_when(self, settings: Settings) -> str:
-        """The condition in words: for the head of the runbook and the table of alerts."""
-        limit = abs(value(self.threshold(settings)[1], settings))
-        size = f"{limit * 100:.4g} %" if self.signal.unit is Unit.RATIO else f"{limit:.4g}"
-        return filled(self.when, self.name, settings, limit=size)

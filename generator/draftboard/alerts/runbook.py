@@ -21,12 +21,14 @@ from jinja2 import TemplateError, TemplateNotFound
 
 from draftboard.alerts.alert import Alert
 from draftboard.alerts.platforms import COMPOSE, platforms
-from draftboard.alerts.templating import environment
+from draftboard.alerts.templating import environment, filled
 from draftboard.catalogue.dialects import VLLM
 from draftboard.errors import DraftboardError
+from draftboard.quantity import value
 from draftboard.settings import Settings
 from draftboard.settings.objectives import FAST, SLOW
 from draftboard.signals import ALL, Level
+from draftboard.signals.signal import Unit
 
 _SIGNALS = {signal.name: signal for signal in ALL}
 _ELSEWHERE = "For another server, use the alert's `instance`."
@@ -47,6 +49,13 @@ class _Records:
         return record
 
 
+def fires_when(alert: Alert, settings: Settings) -> str:
+    """The condition in words: for the head of the runbook and the table of alerts."""
+    limit = abs(value(alert.threshold(settings)[1], settings))
+    size = f"{limit * 100:.4g} %" if alert.signal.unit is Unit.RATIO else f"{limit:.4g}"
+    return filled(alert.when, alert.name, settings, limit=size)
+
+
 def runbook(alert: Alert, settings: Settings) -> str:
     """The runbook of an alert; a template that names what does not exist is a DraftboardError."""
     labels = settings.labels
@@ -64,7 +73,7 @@ def runbook(alert: Alert, settings: Settings) -> str:
             platforms=list(commands.values()),
             **{level.value: _Records(level, settings) for level in Level},
             name=alert.name,
-            when=alert.fires_when(settings),
+            when=fires_when(alert, settings),
             title={name: signal.title for name, signal in _SIGNALS.items()},
             pace={str(pace.long): pace.factor(settings.slo.window) for pace in (*FAST, *SLOW)},
             MODEL=f'{{{labels.model_name}="MODEL"}}',

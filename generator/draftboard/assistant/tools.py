@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from draftboard import explain, history, plan
 from draftboard.access import Access
-from draftboard.alerts import of_settings, runbook
+from draftboard.alerts import of_settings
+from draftboard.alerts.runbook import runbook
 from draftboard.durations import Duration, moment
 from draftboard.errors import DraftboardError
+from draftboard.history.finding import of_past
 from draftboard.output import Bullets, Document, as_markdown, escape
 from draftboard.prometheus import Client
 from draftboard.reading import Recorded
@@ -90,7 +92,7 @@ class Tools:
         """Changes of draft length, method and variant in the past, and whether each helped at like load."""
         end = _time(at)
         source = Recorded(self.prometheus, _duration(period), model, end, self.access)
-        return as_markdown(history.document(history.of_past(source, self.settings, at=end)))
+        return as_markdown(history.document(of_past(source, self.settings, at=end)))
 
     def _report(self, model: str, at: str, span: Duration | None = None) -> Report:
         return report(Recorded(self.prometheus, span, model, _time(at), self.access), self.settings)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from draftboard.alerts import Alert, by_subject, of_settings, runbook
+from draftboard.alerts import Alert, by_subject, of_settings
+from draftboard.alerts.runbook import fires_when, runbook
 from draftboard.build import chart, mixin, rollouts, stack
 from draftboard.dashboards import Dashboard, dashboards
 from draftboard.errors import DraftboardError
@@ -104,7 +105,7 @@ def _list_of_alerts(settings: Settings) -> str:
         lines += ["", f"## On {subject}", "", "| alert | fires when | severity | for |", "|---|---|---|---|"]
         for alert in alerts:
             policy, link = alert.policy(settings), f"[`{alert.name}`](runbooks/{alert.name}.md)"
-            lines.append(f"| {link} | {alert.fires_when(settings)} | {policy.severity} | {policy.pending_period} |")
+            lines.append(f"| {link} | {fires_when(alert, settings)} | {policy.severity} | {policy.pending_period} |")
     return "\n".join(lines) + "\n"
 
 

@@ -11,7 +11,9 @@ from draftboard.expr.nodes import Expr, rate
 from draftboard.expr.vector import Labels
 from draftboard.output import Progress, no_progress, shortened
 from draftboard.prometheus import Client
-from draftboard.reading import Past, Recorded, kept_apart, of_model, separated
+from draftboard.reading import Recorded
+from draftboard.reading.apart import kept_apart, separated
+from draftboard.reading.past import Past, of_model
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, traffic
 from draftboard.signals.costs import decode_batch

@@ -34,10 +34,11 @@ def history_command(
 
     Reads the records of Draftboard's rules.
     """
-    from draftboard import history as room
     from draftboard.access import Access
     from draftboard.alerts import load
     from draftboard.cli import screen
+    from draftboard.history import document
+    from draftboard.history.finding import of_past
     from draftboard.reading import Recorded
 
     settings = load(config)
@@ -45,5 +46,5 @@ def history_command(
     # By then the last evaluation is recorded.
     end = time.time() - settings.rules.evaluation_interval.seconds if at is None else at
     with screen.progress_bar() as progress:
-        result = room.of_past(source, settings, at=end, explain=explain, progress=progress)
-    shared.print_result(result, partial(room.document, result))
+        result = of_past(source, settings, at=end, explain=explain, progress=progress)
+    shared.print_result(result, partial(document, result))

@@ -136,7 +136,8 @@ def report_command(
 def _summarise(source: "Recorded", settings: "Settings") -> None:
     """Print the past of the fleet."""
     from draftboard.cli import screen
-    from draftboard.report import of_range, summarised
+    from draftboard.report.summarised import summarised
+    from draftboard.report.summary import of_range
 
     # By then the last evaluation is recorded.
     end = time.time() - settings.rules.evaluation_interval.seconds if source.at is None else source.at

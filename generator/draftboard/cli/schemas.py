@@ -6,7 +6,7 @@ from draftboard import output
 
 RESULTS = {
     "report": "draftboard.report:schema",
-    "report --summary": "draftboard.report:Summary",
+    "report --summary": "draftboard.report.summary:Summary",
     "explain": "draftboard.explain:Explanation",
     "doctor": "draftboard.doctor:Diagnosis",
     "compare": "draftboard.compare:Comparison",

@@ -5,11 +5,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich import markup, progress
 from rich.console import Console
 
 from draftboard.cli.shared import print_line
-from draftboard.output import Progress, escape
+from draftboard.output import Progress, escape, no_progress
 
 _PIPED = 100
 """Columns of a table in a pipe: what most terminals, logs and pagers show in one line."""
@@ -36,12 +35,20 @@ def console() -> Console:
 @contextmanager
 def progress_bar(*, piped: bool = False) -> Iterator[Progress]:
     """A progress bar on a terminal; elsewhere nothing, or a line on stderr for each call where `piped` asks for it."""
-    with progress.Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+    if not sys.stderr.isatty():
+        yield _line if piped else no_progress
+        return
+
+    from rich import markup, progress
+
+    with progress.Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("")
 
         def update(what: str, done: int, total: int) -> None:
-            if piped and bar.disable:
-                print_line(f"{what} ({done} of {total} steps done)", err=True)
             bar.update(task, description=markup.escape(escape.terminal(what)), completed=done, total=total)
 
         yield update
+
+
+def _line(what: str, done: int, total: int) -> None:
+    print_line(f"{what} ({done} of {total} steps done)", err=True)

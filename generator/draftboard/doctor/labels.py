@@ -12,7 +12,7 @@ from draftboard.expr.scope import Edition, Matcher, Scope
 from draftboard.expr.to_promql import promql_of
 from draftboard.output import shortened
 from draftboard.prometheus import Client
-from draftboard.reading import Apart, kept_apart, separated
+from draftboard.reading.apart import Apart, kept_apart, separated
 from draftboard.settings import Settings, known_methods, spelled
 from draftboard.signals import Level, Signal
 from draftboard.signals.acceptance import acceptance, acceptance_length

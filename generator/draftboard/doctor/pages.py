@@ -13,6 +13,7 @@ from draftboard.doctor.releases import UNKNOWN, Release
 from draftboard.doctor.series import Server, all_readers, missing_series
 from draftboard.durations import Duration
 from draftboard.output import Progress
+from draftboard.reading import fetch
 from draftboard.report import broken_identities
 from draftboard.settings import Settings
 from draftboard.settings.fields import LONGEST_DRAFT
@@ -35,11 +36,11 @@ def examine_sources(
     if saved:
         yield examine_pages([reading.load(Path(path)) for path in saved], (), settings, release)
     if servers := [source for source in sources if source not in saved]:
-        before = reading.scrape(servers, access)
+        before = fetch.scrape(servers, access)
         for second in range(window.seconds):
             progress("second reading", second, window.seconds)
             time.sleep(1)
-        yield examine_pages(before, reading.scrape(servers, access), settings, release)
+        yield examine_pages(before, fetch.scrape(servers, access), settings, release)
 
 
 def examine_pages(

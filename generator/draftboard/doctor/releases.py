@@ -15,6 +15,7 @@ from draftboard.catalogue import Metric
 from draftboard.doctor.finding import shown
 from draftboard.errors import DraftboardError
 from draftboard.output import shortened
+from draftboard.reading import fetch
 
 _DATA = tomllib.loads((files("draftboard.doctor") / "releases.toml").read_text())
 RELEASES: tuple[str, ...] = tuple(_DATA["releases"])
@@ -128,7 +129,7 @@ def release_of_image(image: str) -> Release:
 
 def _reported_by(servers: Sequence[str], access: Access) -> Release:
     """The release that servers tell at /version; unknown where they tell none, or different ones."""
-    versions = [*dict.fromkeys(_reported_version(reading.version(server, access)) for server in servers)]
+    versions = [*dict.fromkeys(_reported_version(fetch.version(server, access)) for server in servers)]
     if "" in versions:
         return Release(unknown_because="a server names none at /version")
     if len(versions) > 1:

@@ -13,7 +13,8 @@ from draftboard.expr.to_promql import promql_of
 from draftboard.intervals import Estimate
 from draftboard.output import Described, Progress, no_progress
 from draftboard.prometheus import Client
-from draftboard.reading import Recorded, of_model
+from draftboard.reading import Recorded
+from draftboard.reading.past import of_model
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope
 

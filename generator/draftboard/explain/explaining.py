@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from draftboard.alerts import Alert
+from draftboard.alerts.runbook import fires_when
 from draftboard.catalogue.metric import Kind
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
@@ -223,7 +224,7 @@ class _Explaining:
             name=alert.name,
             depth=0,
             title=alert.summary.removesuffix("."),
-            description=f"Fires when {alert.fires_when(self.settings)}, after {pending}",
+            description=f"Fires when {fires_when(alert, self.settings)}, after {pending}",
             record=None,
             values=("the condition holds",) if held else (),
             numbers=tuple(held.values()),

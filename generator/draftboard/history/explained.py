@@ -16,7 +16,7 @@ from draftboard.expr.vector import Labels, kept, value_of
 from draftboard.history.runs import RUNS, of_runs
 from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client
-from draftboard.reading import Past, of_model
+from draftboard.reading.past import Past, of_model
 from draftboard.settings import Settings
 from draftboard.signals import Edition, Level, Scope, traffic
 from draftboard.signals.classes import ONE

@@ -18,7 +18,9 @@ from draftboard.history.runs import NEEDED, Life, Load, Run, Window, lives, of_e
 from draftboard.intervals import LEAST
 from draftboard.output import Progress, no_progress
 from draftboard.prometheus import Client
-from draftboard.reading import Apart, Past, Recorded, of_model, other_models, separated
+from draftboard.reading import Recorded
+from draftboard.reading.apart import Apart, separated
+from draftboard.reading.past import Past, of_model, other_models
 from draftboard.settings import Settings
 from draftboard.signals import Level, Scope
 from draftboard.signals.events import restarts

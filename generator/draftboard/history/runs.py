@@ -11,7 +11,7 @@ from draftboard.expr.nodes import Expr, Function, Raw, over_level
 from draftboard.expr.nodes import Window as Range
 from draftboard.expr.vector import Labels, dropped, kept, value_of
 from draftboard.history.result import Setup
-from draftboard.reading import Remembered
+from draftboard.reading.past import Remembered
 from draftboard.settings import Settings
 from draftboard.signals import Level, Signal, acceptance, requests, traffic
 from draftboard.signals.drafting import configured_k, lowest_k

@@ -11,9 +11,10 @@ from typing import Annotated, Any, Self, TypeVar
 import httpx
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
-from draftboard.access import Access, client, parsed_url, reason_of, refusal, shown
+from draftboard.access import Access
 from draftboard.durations import LATEST
 from draftboard.errors import DraftboardError
+from draftboard.http import certificates, client, parsed_url, reason_of, refusal, shown
 from draftboard.prometheus import remote_write
 
 _TIMEOUT_SECONDS = 30.0
@@ -121,7 +122,7 @@ class Client:
         """Raise DraftboardError where the address, or the file of certificates, cannot be used."""
         parsed = parsed_url(url)
         self.url = shown(parsed)
-        verify = access.certificates if parsed.scheme == "https" else False
+        verify = certificates(access) if parsed.scheme == "https" else False
         options = {"timeout": _TIMEOUT_SECONDS, "headers": access.headers, "verify": verify}
         self._http = client(httpx.Client, base_url=parsed, **options)
 

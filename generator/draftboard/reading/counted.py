@@ -16,6 +16,8 @@ from draftboard.reading.samples import Labels as Own
 from draftboard.settings import Settings
 from draftboard.signals import Signal
 
+MIXED = "servers with and without speculation in one"
+
 
 @dataclass(frozen=True)
 class Entry:

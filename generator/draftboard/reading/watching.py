@@ -13,8 +13,9 @@ from draftboard.catalogue.dialects import DIALECTS, Dialect
 from draftboard.errors import DraftboardError
 from draftboard.intervals import LEAST, PARTS
 from draftboard.output import Progress, no_progress, shortened
-from draftboard.reading.fetch import Servers, scrape_each, urls_of
+from draftboard.reading.fetch import scrape_each, urls_of
 from draftboard.reading.page import Names, Page
+from draftboard.reading.sources import Servers
 
 _TICKS = 100
 _PAGES = 2_000

@@ -22,5 +22,3 @@ from draftboard.report.reporting import Reading, judged, of_pages, read, report,
 from draftboard.report.saved import load_report, schema
 from draftboard.report.scatter import ratios, why_none
 from draftboard.report.standardised import standardised
-from draftboard.report.summarised import summarised
-from draftboard.report.summary import Summary, of_range

@@ -15,10 +15,14 @@ from draftboard.attribution import Explanation
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.vector import Labels, Vector, dropped, kept, value_of
-from draftboard.history import MOST_MODELS, SIX_HOURS, Change, explanations
+from draftboard.history import Change
+from draftboard.history.explained import SIX_HOURS, explanations
+from draftboard.history.finding import MOST_MODELS
 from draftboard.output import Progress
 from draftboard.prometheus import Client
-from draftboard.reading import Numbers, Past, Reader, Recorded, kept_apart, other_models, plain_among, separated
+from draftboard.reading import Numbers, Reader, Recorded
+from draftboard.reading.apart import kept_apart, plain_among, separated
+from draftboard.reading.past import Past, other_models
 from draftboard.report.classes import classes_of
 from draftboard.report.judge import engine_report, missing_of_dialect, missing_positions, model_report
 from draftboard.report.lensed import Lensed

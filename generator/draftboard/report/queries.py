@@ -16,12 +16,14 @@ from draftboard.expr.reads import exists
 from draftboard.expr.to_numbers import values_of
 from draftboard.expr.to_promql import promql_of
 from draftboard.expr.vector import Labels, Vector, kept
-from draftboard.history import Change, last_changes
+from draftboard.history import Change
+from draftboard.history.finding import last_changes
 from draftboard.intervals import LEAST, PARTS, Estimate
 from draftboard.output import Progress
 from draftboard.prometheus import Client, Series
 from draftboard.quantity import Setting
-from draftboard.reading import drafting_of, of_model
+from draftboard.reading import drafting_of
+from draftboard.reading.past import of_model
 from draftboard.report.bound import LINE, bound
 from draftboard.report.lensed import Lensed, lensed
 from draftboard.report.measuring import BESIDE

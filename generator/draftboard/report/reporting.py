@@ -12,7 +12,6 @@ from draftboard.errors import DraftboardError
 from draftboard.expr.counts import Counts
 from draftboard.expr.vector import Labels, kept, value_of
 from draftboard.output import Progress, no_progress
-from draftboard.report.from_prometheus import of_prometheus
 from draftboard.report.judge import broken_identities, engine_report, judge, missing_of_dialect, model_report
 from draftboard.report.measuring import MEASURED, Measuring, measuring, parts_of
 from draftboard.report.objects import (
@@ -68,6 +67,8 @@ def report(
     method = method_of(method, settings)
     match reading.Servers((source,)) if isinstance(source, str) else source:
         case reading.Recorded() as recorded:
+            from draftboard.report.from_prometheus import of_prometheus  # noqa: PLC0415
+
             result = of_prometheus(recorded, settings, method, engines=bool(engines), progress=progress)
         case pages:
             result = read(pages, settings, method, progress=progress, sleep=sleep).report(engines=engines is not False)
@@ -86,7 +87,9 @@ def read(
     method = method_of(method, settings)
     match source:
         case reading.Servers():
-            watched, missing = reading.watch(source, progress, sleep)
+            from draftboard.reading.watching import all_failed, watch  # noqa: PLC0415
+
+            watched, missing = watch(source, progress, sleep)
             found = list[tuple[reading.Page, reading.Growth, Sequence[reading.Growth]]]()
             for each in watched:
                 try:
@@ -94,7 +97,7 @@ def read(
                 except DraftboardError as error:  # It is not the other servers'.
                     missing.append(error)
             if not found:
-                raise reading.all_failed(missing)
+                raise all_failed(missing)
             pages, grown, by_server = zip(*found, strict=True)
             parts = [*map(reading.together, zip(*by_server, strict=True))]
             return Reading(pages, reading.together(grown), settings, method, parts, unread=tuple(map(str, missing)))
@@ -120,8 +123,10 @@ def report_each(
     sleep: Callable[[float], None] = time.sleep,
 ) -> tuple[Report, ...]:
     """Look at servers over the same time, and report of each by itself; `methods` says how each drafts, where known."""
+    from draftboard.reading.watching import watch  # noqa: PLC0415
+
     named = [method_of(method, settings) for method in methods]
-    watched, _ = reading.watch(source, progress, sleep, needs_all=True)
+    watched, _ = watch(source, progress, sleep, needs_all=True)
     return tuple(of_pages(pages, settings, method) for pages, method in zip(watched, named, strict=True))
 
 

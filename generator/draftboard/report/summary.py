@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from draftboard.durations import WEEK
 from draftboard.expr.vector import Labels
-from draftboard.history import no_records
+from draftboard.history.finding import no_records
 from draftboard.output import Described, Progress, no_progress
 from draftboard.prometheus import Client
-from draftboard.reading import MIXED, Past, Recorded, of_model, plain_among, separated
+from draftboard.reading import MIXED, Recorded
+from draftboard.reading.apart import plain_among, separated
+from draftboard.reading.past import Past, of_model
 from draftboard.report.outcomes import Moment, Outcome, read
 from draftboard.settings import Settings
 from draftboard.signals import Scope

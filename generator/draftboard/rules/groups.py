@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from draftboard import __version__
-from draftboard.alerts import Alert, annotations, by_subject
+from draftboard.alerts import Alert, by_subject
+from draftboard.alerts.annotations import annotations
 from draftboard.durations import Duration
 from draftboard.quantity import EVALUATION, SLOW_EVALUATION, duration, span_text
 from draftboard.rulers import IN_ORDER, Ruler

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from draftboard.alerts import of_settings, runbook
+from draftboard.alerts import of_settings
+from draftboard.alerts.runbook import runbook
 from draftboard.dashboards import dashboards
 from draftboard.rules.packing import records_in
 from draftboard.rules.rule import AlertingRule, Group, RecordingRule

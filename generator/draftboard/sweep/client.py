@@ -9,8 +9,8 @@ from typing import Annotated, Self
 import httpx
 from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
-from draftboard.access import client, parsed_url, shown
 from draftboard.errors import DraftboardError
+from draftboard.http import certificates, client, parsed_url, shown
 from draftboard.sweep.plan import Plan, Prompt
 
 _CHUNK, _MOST_BYTES = 65_536, 8_000_000  # An answer of 200 tokens has 1 kB; with the details of every step a few more.
@@ -110,7 +110,7 @@ class Api:
         path = url.path.rstrip("/").removesuffix("/metrics").removesuffix("/v1")
         self.base, self._plan, self.access, self.sleep = url.copy_with(path=path or "/"), plan, access, sleep
         self.name, self._url = shown(self.base), self.base.copy_with(path=f"{path}/v1/completions")
-        self._verify = access.certificates if url.scheme == "https" else False
+        self._verify = certificates(access) if url.scheme == "https" else False
         self._headers = access.headers | {"Accept-Encoding": "identity"}
 
     def complete(

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from draftboard.catalogue import Metric, serving, speculation
-from draftboard.reading import Growth, Page, Since, growth, scrape
+from draftboard.reading import Growth, Page, Since, growth
+from draftboard.reading.fetch import scrape
 from draftboard.settings import Settings
 from draftboard.sweep.client import Api, Batch
 from draftboard.sweep.plan import Plan
