@@ -82,16 +82,35 @@ def with_costs(settings: Settings) -> dict[str, str]:
     return {path: built[path] for path in (RECORDING, ALERTING)}
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name.removesuffix(".cases.yaml"))
+OF_ALL, OF_QUICK, OF_LONG = (
+    pytest.mark.parametrize("path", paths, ids=lambda path: path.name.removesuffix(".cases.yaml"))
+    for paths in (PATHS, cases.paths_with(long=False), cases.paths_with(long=True))
+)
+
+
+@OF_QUICK
 def test_cases(path: Path, promtool: Path, tested: dict[str, str], with_costs: dict[str, str], tmp_path: Path) -> None:
+    as_expected(path, promtool, with_costs if cases.sets_costs(path) else tested, tmp_path, long=False)
+
+
+@pytest.mark.long
+@OF_LONG
+def test_long_cases(
+    path: Path, promtool: Path, tested: dict[str, str], with_costs: dict[str, str], tmp_path: Path
+) -> None:
+    as_expected(path, promtool, with_costs if cases.sets_costs(path) else tested, tmp_path, long=True)
+
+
+def as_expected(path: Path, promtool: Path, tested: dict[str, str], folder: Path, *, long: bool) -> None:
     """promtool evaluates every rule at every time, so it gets those alone that the cases ask for."""
     document = cases.read(path)
-    tested = with_costs if cases.sets_costs(path) else tested
+    document = document | {"tests": [case for case in document["tests"] if case.get("long", False) is long]}
+    assert document["tests"]
     chosen = {name: text for name, text in tested.items() if name in document["rule_files"]}
-    (tmp_path / "rules.yaml").write_text(json.dumps({"groups": needed(chosen, cases.text(document))}))
+    (folder / "rules.yaml").write_text(json.dumps({"groups": needed(chosen, cases.text(document))}))
 
     def failure(tests: list[dict[str, Any]]) -> str:
-        file = tmp_path / path.name
+        file = folder / path.name
         file.write_text(cases.for_promtool(document | {"tests": tests}, "rules.yaml", all_groups(tested)))
         done = subprocess.run([promtool, "test", "rules", file], capture_output=True, text=True, check=False)
         return done.stdout + done.stderr if done.returncode else ""
@@ -151,7 +170,7 @@ def test_the_list_of_alerts_says_of_rules_what_alerts_that_fire_prove(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name.removesuffix(".cases.yaml"))
+@OF_ALL
 def test_series_of_another_cluster_namespace_or_job_change_no_answer(
     path: Path, promtool: Path, tested: dict[str, str], with_costs: dict[str, str], tmp_path: Path
 ) -> None:
@@ -206,6 +225,20 @@ def test_every_record_and_alert_has_cases(groups: list[dict[str, Any]], files: d
     )
     missing = {name for rule in rules(files) if (name := rule.get("record") or rule["alert"]) not in asked}
     assert missing == set(), "give each a case in tests/rules"
+
+
+def test_cases_that_are_not_long_ask_for_every_record_and_fire_every_alert(
+    groups: list[dict[str, Any]], files: dict[str, str]
+) -> None:
+    quick = [group for group in groups if not group.get("long")]
+    asked = cases.text({"tests": quick})
+    alerts = [case for group in quick for case in group.get("alert_rule_test", [])]
+    fire, do_not = (
+        {case["alertname"] for case in alerts if bool(case.get("exp_alerts")) is it} for it in (True, False)
+    )
+    every = {rule["alert"] for rule in rules(files, "alert")}
+    assert (every - fire, every - do_not) == (set(), set())
+    assert [rule["record"] for rule in rules(files, "record") if rule["record"] not in asked] == []
 
 
 def test_every_alert_has_a_firing_case_and_quiet_ones_at_its_boundary_and_at_rest(

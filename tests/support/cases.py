@@ -38,11 +38,23 @@ _BAR = re.compile(rf'\|(?=(?:[^"]|{_QUOTED})*$)')
 _TIMES = re.compile(r"(?P<times>\d\w*(?:, \d\w*)*)(?: (?P<alert>\w+))?:(?: +(?P<rest>.*))?")
 _REPEATED = re.compile(r"(\d+)\*\(([^()]*)\)")
 _SELECTOR = re.compile(r"([a-zA-Z_:][\w:]*)(\{.*\})?")
+_CASE = re.compile(r"^- name:", re.MULTILINE)
+_LONG = re.compile(r"^  long: true$", re.MULTILINE)
 
 
 def paths() -> list[Path]:
     """All files of cases."""
     return sorted(FOLDER.glob("*.cases.yaml"))
+
+
+def paths_with(*, long: bool) -> list[Path]:
+    """The files with a case that is long, or with one that is not; known without reading their tables."""
+
+    def has(text: str) -> bool:
+        marked = len(_LONG.findall(text))
+        return marked > 0 if long else len(_CASE.findall(text)) > marked
+
+    return [path for path in paths() if has(path.read_text())]
 
 
 @functools.cache
@@ -93,7 +105,8 @@ def text(document: Mapping[str, Any]) -> str:
 def for_promtool(document: Mapping[str, Any], rule_file: str, groups: Iterable[Mapping[str, Any]]) -> str:
     """Cases on the rules of a file; without an order of its groups, promtool evaluates them in any."""
     order = [group["name"] for group in groups]
-    return json.dumps({**document, "rule_files": [rule_file], "group_eval_order": order})
+    tests = [{key: value for key, value in case.items() if key != "long"} for case in document["tests"]]
+    return json.dumps({**document, "tests": tests, "rule_files": [rule_file], "group_eval_order": order})
 
 
 class _Tables:

@@ -24,7 +24,7 @@ _ACROSS = {
 """Cases in which a label is no border, by that label."""
 LABELS = tuple(_ACROSS)
 NAME = "each with a {} of its own"
-_CASE = {"name", "interval", "input_series", "promql_expr_test", "alert_rule_test"}
+_CASE = {"name", "long", "interval", "input_series", "promql_expr_test", "alert_rule_test"}
 _SELECTOR = re.compile(r'([\w:]*)(?:\{((?:[^{}"]|"(?:[^"\\]|\\.)*")*)\})?')
 _MATCHER = re.compile(r'(\w+)(=~|!~|!=|=)("(?:[^"\\]|\\.)*")')
 
