@@ -1,6 +1,5 @@
 """The runbooks: settings, limits, records and panels that they name exist, and follow the settings."""
 
-import functools
 import re
 import shlex
 import tomllib
@@ -19,9 +18,9 @@ from draftboard import build as build_room
 from draftboard.alerts import ALERTS, Alert, load
 from draftboard.alerts.runbook import runbook
 from draftboard.alerts.templating import environment
-from draftboard.build.files import ALERTING, RECORDING
 from draftboard.cli import draftboard
 from draftboard.errors import DraftboardError
+from draftboard.rules import AlertingRule, RecordingRule, alerting_groups, recording_groups
 from draftboard.settings import Settings
 from support import catalogue, grafana
 from support.rulefiles import records_in, rule_of, rules
@@ -130,16 +129,39 @@ def bold_with_dashboard(paragraph: str) -> list[tuple[str, str | None]]:
     return found
 
 
+@dataclass(frozen=True)
+class Made:
+    """Of settings: the expression of each record and alert, and the files, which are rendered when they are read."""
+
+    records: dict[str, str]
+    alerts: dict[str, str]
+    files: Mapping[str, str]
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Made":
+        rules = [rule for group in (*recording_groups(settings), *alerting_groups(settings)) for rule in group.rules]
+        return cls(
+            {rule.record: rule.expr for rule in rules if isinstance(rule, RecordingRule)},
+            {rule.alert: rule.expr for rule in rules if isinstance(rule, AlertingRule)},
+            build_room.render(settings),
+        )
+
+
 @pytest.fixture(scope="module")
-def of_thresholds(settings: Settings) -> dict[str, Mapping[str, str]]:
-    """By threshold and traffic minimum: the alerts' rules and runbooks with this one setting changed a little."""
+def of_defaults(settings: Settings) -> Made:
+    return Made.of(settings)
+
+
+@pytest.fixture(scope="module")
+def of_thresholds(settings: Settings) -> dict[str, Made]:
+    """By threshold and traffic minimum: what is made with this one setting changed a little."""
     keys = [
         key
         for key, value in written(settings).items()
         if key.startswith(("thresholds.", "traffic.")) and isinstance(value, float)
     ]
     default = written(settings)
-    return {key: build_room.render(changed(settings, key, float(str(default[key])) * 1.001)) for key in keys}
+    return {key: Made.of(changed(settings, key, float(str(default[key])) * 1.001)) for key in keys}
 
 
 def alert_files(settings: Settings) -> dict[str, str]:
@@ -192,55 +214,38 @@ def test_the_head_says_what_the_rule_and_the_list_of_alerts_do(alert: Alert, fil
     assert f"(runbooks/{alert.name}.md) | {head[1]} |" in files["alerts/README.md"]
 
 
-@functools.cache
-def conditions(text: str) -> dict[str, str]:
-    """The expression of each alert of a rule file, as it is written there."""
-    found = re.findall(r"(?ms)^( +)- alert: (\S+)\n\1  expr: (.+?)\n\1  \w", text)
-    return {alert: expr for _, alert, expr in found}
-
-
-@functools.cache
-def records(text: str) -> dict[str, str]:
-    """Each record of a rule file, as it is written there: to read as YAML takes a hundred times as long."""
-    return dict(re.findall(r"(?ms)^ +- record: (\S+)\n(.+?)(?=^ +- record: |\Z)", text))
-
-
-def behind(files: dict[str, str], alert: Alert) -> set[str]:
+def behind(made: Made, alert: str) -> set[str]:
     """The records that an alert reads, directly or not."""
-    defined = {rule["record"]: rule["expr"] for rule in rules(files, "record")}
-    read, more = set[str](), records_in(rule_of(files, alert.name)["expr"])
+    read, more = set[str](), records_in(made.alerts[alert])
     while more:
         read |= more
-        more = {name for record in more for name in records_in(defined[record])} - read
+        more = {name for record in more for name in records_in(made.records[record])} - read
     return read
 
 
-def decisive(
-    alert: Alert, files: dict[str, str], of_thresholds: dict[str, Mapping[str, str]]
-) -> tuple[set[str], set[str]]:
+def decisive(alert: str, before: Made, of_thresholds: dict[str, Made]) -> tuple[set[str], set[str]]:
     """The settings that the rule depends on, and those that the rule or a record behind it does."""
-
-    def depend(key: str, names: set[str]) -> bool:
-        before, after = records(files[RECORDING]), records(of_thresholds[key][RECORDING])
-        return any(before[name] != after.get(name) for name in names)
-
-    expr = conditions(files[ALERTING])[alert.name]
-    itself = {key for key, others in of_thresholds.items() if conditions(others[ALERTING])[alert.name] != expr}
-    read = behind(files, alert)
-    return itself, itself | {key for key in of_thresholds if depend(key, read)}
+    read = behind(before, alert)
+    itself = {key for key, after in of_thresholds.items() if after.alerts[alert] != before.alerts[alert]}
+    deeper = {
+        key
+        for key, after in of_thresholds.items()
+        if any(after.records.get(name) != before.records[name] for name in read)
+    }
+    return itself, itself | deeper
 
 
 @of_every_alert
 def test_the_conditions_name_and_follow_each_threshold_and_traffic_minimum_of_the_rule(
-    alert: Alert, files: dict[str, str], of_thresholds: dict[str, Mapping[str, str]]
+    alert: Alert, files: dict[str, str], of_defaults: Made, of_thresholds: dict[str, Made]
 ) -> None:
     found = Runbook.of(alert, files)
-    itself, deeper = decisive(alert, files, of_thresholds)
+    itself, deeper = decisive(alert.name, of_defaults, of_thresholds)
     named = {key for key in KEY.findall(found.conditions) if key.startswith(("thresholds.", "traffic."))}
     assert itself <= named, "settings that the rule depends on, and those named before ${policy}"
     assert named <= deeper, "settings named before ${policy}, and those that the rule and its records depend on"
     for key in named:
-        assert Runbook.of(alert, of_thresholds[key]).conditions != found.conditions, key
+        assert Runbook.of(alert, of_thresholds[key].files).conditions != found.conditions, key
     copied = {key for block in found.blocks("toml") for key, _ in leaves(tomllib.loads(block))} & of_thresholds.keys()
     assert copied <= deeper, "settings to copy, and those that the rule and its records depend on"
 

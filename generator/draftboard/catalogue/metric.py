@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 OLDEST = "0.8.5"
 """The oldest release of vLLM whose series were read."""
@@ -113,17 +114,17 @@ class Histogram(Metric):
             return self.buckets
         return tuple(bound for bound in self.buckets if bound <= max_model_len)
 
-    @property
+    @cached_property
     def bucket(self) -> Metric:
         """Samples up to each upper bound `le`."""
         return self._part("_bucket", self.counts, "le")
 
-    @property
+    @cached_property
     def sum(self) -> Metric:
         """Sum of all samples."""
         return self._part("_sum", self.unit)
 
-    @property
+    @cached_property
     def count(self) -> Metric:
         """Number of samples."""
         return self._part("_count", self.counts)

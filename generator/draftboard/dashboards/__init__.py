@@ -4,8 +4,8 @@ grafanalib is imported by the module `grafana` alone. It writes Grafana's schema
 no legacy keys.
 """
 
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache, partial
 
 from draftboard.dashboards.context import uid
 from draftboard.dashboards.document import Dashboard, build
@@ -14,7 +14,8 @@ from draftboard.settings import Settings
 from draftboard.signals import Edition
 
 
-def dashboards(settings: Settings, edition: Edition) -> dict[str, Callable[[], Dashboard]]:
+@lru_cache(maxsize=4)  # Files, rules of a tier and the list of signals read those of one or two settings.
+def dashboards(settings: Settings, edition: Edition) -> Mapping[str, Callable[[], Dashboard]]:
     """The dashboards of an edition by uid, each built when it is first called for.
 
     Among those that read records, a page whose records the settings leave out reads raw series.

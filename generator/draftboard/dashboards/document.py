@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from draftboard.dashboards.annotations import annotations
@@ -42,7 +42,7 @@ class Dashboard:
 def build(name: str, page: Page, settings: Settings, edition: Edition, uids: Mapping[str, str] = {}) -> Dashboard:
     """The dashboard of a page in one edition, beside pages with these uids, by name."""
     if page.exported_labels:
-        settings = settings.model_copy(update={"labels": ExportedLabels.of(settings.labels)})
+        settings = _of_exported_labels(settings)
     names = settings.labels
     context = Context(
         settings,
@@ -78,6 +78,12 @@ def build(name: str, page: Page, settings: Settings, edition: Edition, uids: Map
             panels=panels,
         ),
     )
+
+
+@lru_cache(maxsize=4)
+def _of_exported_labels(settings: Settings) -> Settings:
+    """Several pages read these: what is cached by settings is found sooner for one object than for equal ones."""
+    return settings.model_copy(update={"labels": ExportedLabels.of(settings.labels)})
 
 
 def _row(row: Row, results: Sequence[Built], top: int, context: Context) -> tuple[list[GrafanaPanel], int]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 
 from draftboard import __version__
 from draftboard.alerts import Alert, by_subject
@@ -26,6 +27,7 @@ _EVALUATED_WITH = {"verdict": "speculation"}
 """Families whose rules are of another family's groups, because they weigh what it says."""
 
 
+@lru_cache(maxsize=4)  # Several files are made of them, and what decides which of the files there are.
 def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[Group, ...]:
     """Groups of each family, cut where rulers refuse longer ones; each behind those whose records it reads."""
     scope = Scope(settings)
@@ -57,6 +59,7 @@ def recording_groups(settings: Settings, ruler: Ruler = "prometheus") -> tuple[G
     return (*_groups(named, settings), *_groups(_release("recording"), settings))
 
 
+@lru_cache(maxsize=4)
 def alerting_groups(settings: Settings, *, by_grafana: bool = False) -> tuple[Group, ...]:
     """One group for each subject, evaluated as often as the records that it reads.
 

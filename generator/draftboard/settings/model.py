@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -147,14 +148,15 @@ class Settings(Table):
     dashboards: Dashboards = Dashboards()
     stack: Stack = Stack()
 
-    _hash: int | None = PrivateAttr(default=None)
     _left_open: LeftOpen | None = PrivateAttr(default=None)
 
     def __hash__(self) -> int:
         """Of the values: tables hold lists and mappings, which have no hash of their own."""
-        if self._hash is None:
-            self._hash = hash(self.model_dump_json())
         return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.model_dump_json())
 
     @property
     def left_open(self) -> LeftOpen | None:
@@ -170,7 +172,7 @@ class Settings(Table):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> "Settings":
         """A copy, with some values replaced."""
         copied = super().model_copy(update=update, deep=deep)
-        copied._hash = None  # noqa: SLF001
+        copied.__dict__.pop("_hash", None)
         return copied
 
     @property
