@@ -20,6 +20,7 @@ from draftboard.durations import Duration
 from draftboard.prometheus import Promtool, Server
 from draftboard.settings import Settings
 from support.hostile import ENCODABLE, escaped
+from support.rulefiles import loaded
 from support.waiting import until
 
 pytestmark = pytest.mark.prometheus
@@ -85,7 +86,7 @@ HOSTILE = sorted({text for text in ENCODABLE.values() if text})
 
 def test_no_label_leaves_its_place_in_the_command(promtool: Path, tmp_path: Path) -> None:
     """Prometheus expands the annotation, a shell splits it: promtool gets one query, of exactly that label."""
-    rules = yaml.safe_load(render(Settings.model_validate({"runbooks": {"platform": "host"}}))[ALERTING])
+    rules = loaded(render(Settings.model_validate({"runbooks": {"platform": "host"}}))[ALERTING])
     alerts = (rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule)
     annotations = {rule["alert"]: rule["annotations"] for rule in alerts}
     command, why = annotations["VLLMModelDown"]["command"], annotations["SpecDecodeAcceptanceDrop"]["explanation"]

@@ -16,6 +16,7 @@ from draftboard.build import render, stack, write
 from draftboard.lab.stack_drill.routing import with_stand_ins
 from draftboard.lab.stack_drill.server import NAME
 from draftboard.settings import Settings
+from support.rulefiles import loaded
 
 pytestmark = pytest.mark.prometheus
 
@@ -88,7 +89,7 @@ def test_amtool_accepts_the_configuration_and_its_templates(folder: Path) -> Non
 def test_alerts_of_a_drill_reach_the_real_receivers_only_where_asked(
     folder: Path, tmp_path: Path, real: bool, received: str
 ) -> None:
-    configuration = yaml.safe_load((folder / "deploy/alertmanager/alertmanager.yml").read_text())
+    configuration = loaded((folder / "deploy/alertmanager/alertmanager.yml").read_text())
     changed = with_stand_ins(configuration, f'job="{NAME}"', "http://127.0.0.1:9", real=real)
     (tmp_path / "alertmanager.yml").write_text(yaml.safe_dump(changed))
 

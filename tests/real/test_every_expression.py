@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping
 
 import pytest
-import yaml
 
 from draftboard.build import render
 from draftboard.lab.replay import Replay
 from support import grafana
+from support.rulefiles import loaded
 
 pytestmark = pytest.mark.prometheus
 
@@ -205,7 +205,7 @@ def expressions(files: Mapping[str, str], rate_interval: str) -> dict[tuple[str,
             found[path, where] = grafana.substituted(expr, dashboard, rate_interval)
     for path, text in files.items():
         if path.endswith(".rules.yaml"):
-            for rule in (rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]):
+            for rule in (rule for group in loaded(text)["groups"] for rule in group["rules"]):
                 found[path, rule.get("record") or rule["alert"]] = rule["expr"]
     return found
 

@@ -31,6 +31,7 @@ from draftboard.settings import Settings
 from support.hostile import ENCODABLE
 from support.loopback import free_port
 from support.mail import receiving_mail
+from support.rulefiles import loaded
 from support.waiting import until
 
 pytestmark = pytest.mark.prometheus
@@ -144,8 +145,8 @@ def _delivering(folder: Path, document: dict[str, Any], extra: str, pagerduty: b
         notify = {**CHANNELS, **SOON, **document.pop("notify", {})}
         email = {"email": mail} if (mail := document.pop("email", None)) else {}
         settings = Settings.model_validate({"stack": {"secrets": str(folder), "notify": notify, **email}, **document})
-        configuration = yaml.safe_load(stack.text(stack.ALERTMANAGER, settings, ""))
-        configuration["inhibit_rules"] = (configuration["inhibit_rules"] or []) + (yaml.safe_load(extra) or [])
+        configuration = loaded(stack.text(stack.ALERTMANAGER, settings, ""))
+        configuration["inhibit_rules"] = (configuration["inhibit_rules"] or []) + (loaded(extra) or [])
         if settings.stack.email:
             configuration["global"]["smtp_require_tls"] = False
         if pagerduty:

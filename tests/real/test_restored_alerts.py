@@ -4,11 +4,11 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 
 from conftest import ROOT, program
 from draftboard.durations import Duration
 from draftboard.prometheus import Client, Server
+from support.rulefiles import loaded
 from support.waiting import until
 
 pytestmark = pytest.mark.prometheus
@@ -31,7 +31,7 @@ _GRACE = "--rules.alert.for-grace-period"
 
 def flags_of_the_stack() -> tuple[str, ...]:
     """Those on alerts."""
-    compose = yaml.safe_load((ROOT / "deploy/docker-compose.yml").read_text())
+    compose = loaded((ROOT / "deploy/docker-compose.yml").read_text())
     return tuple(flag for flag in compose["services"]["prometheus"]["command"] if flag.startswith(_GRACE))
 
 

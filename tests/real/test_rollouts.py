@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from conftest import ROOT, program
 from draftboard.lab.replay import Replay
 from draftboard.lab.simulator.scenario import Scenario
 from scripts.detection import replayed
+from support.rulefiles import loaded
 
 pytestmark = [pytest.mark.prometheus, pytest.mark.xdist_group("rollouts")]
 
@@ -46,7 +46,7 @@ def rollouts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
 
 def decided(replay: Replay, model: str) -> str:
     """The phase of a run of the committed template, by the rules of Argo Rollouts for counts and limits."""
-    template = yaml.safe_load((ROOT / "deploy/kubernetes/rollouts/argo-rollouts.yaml").read_text())["spec"]
+    template = loaded((ROOT / "deploy/kubernetes/rollouts/argo-rollouts.yaml").read_text())["spec"]
     (metric,) = template["metrics"]
     query = metric["provider"]["prometheus"]["query"]
     arguments = {one["name"]: one.get("value", "") for one in template["args"]} | {"model": model}

@@ -17,6 +17,7 @@ from draftboard.prometheus import Client, Server
 from draftboard.settings import Settings
 from support.hostile import ENCODABLE, escaped
 from support.loopback import answering, page
+from support.rulefiles import loaded
 from support.waiting import sampled
 
 pytestmark = pytest.mark.prometheus
@@ -44,7 +45,7 @@ def scrape(**tables: Any) -> dict[str, Any]:
     """The generated options, for any job of servers."""
     limits = {"label_value_length": 10_000}
     built = Settings.model_validate({"stack": {"limits": limits, "scrape": tables}})
-    return dict(yaml.safe_load(stack.text(stack.SCRAPE, built, "made by a test")))
+    return dict(loaded(stack.text(stack.SCRAPE, built, "made by a test")))
 
 
 @contextmanager

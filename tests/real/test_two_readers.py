@@ -49,7 +49,7 @@ from draftboard.signals.events import (
     replacements,
     restarts,
 )
-from draftboard.signals.gains import best_k, slower_k, speedup_at
+from draftboard.signals.gains import best_k, best_k_low, best_k_or_none, slower_k, speedup_at
 from draftboard.signals.health import SIGNALS as OF_HEALTH
 from draftboard.signals.health import health
 from draftboard.signals.monitoring import (
@@ -350,8 +350,9 @@ CASES = [
     | {best_k, cost_of_tokens, gpus_saved, money_saved, new_series}  # Counts know no series of a window.
     | {ranked_speedup}  # From raw series a text of over 10 MB, and Prometheus takes no longer form.
 ]
-COSTLY = {advice, health, next_steps.next_step, *overview.MODELS.values()}
-"""From raw series, each takes Prometheus ten seconds of a processor or more."""
+COSTLY = {advice, health, next_steps.next_step, overview.verdict_basis, *overview.MODELS.values()}
+COSTLY |= {best_k_low, best_k_or_none}
+"""From raw series, each takes Prometheus seconds of a processor."""
 PARAMETERS = [
     pytest.param(signal, level, marks=[pytest.mark.long] * (signal in COSTLY), id=f"{signal.name}-{level.value}")
     for signal, level in CASES

@@ -28,12 +28,12 @@ from pathlib import Path
 from typing import Any
 
 import promql_parser
-import yaml
 from rich.console import Console
 
 from draftboard.build import render
 from draftboard.settings import load
 from support import cases, crowds
+from support.rulefiles import loaded
 
 ROOT = Path(__file__).parents[2]
 EQUIVALENTS = Path(__file__).with_name("mutation_equivalents.yaml")
@@ -91,7 +91,7 @@ def load_rules(settings: str = "objectives.toml") -> dict[str, Rule]:
     rules = (
         Rule(body.get("record") or body["alert"], file, group["name"], body | {"annotations": {}})
         for file in RULE_FILES
-        for group in yaml.safe_load(built[file])["groups"]
+        for group in loaded(built[file])["groups"]
         for body in group["rules"]
     )
     return {rule.name: rule for rule in rules}
@@ -202,7 +202,7 @@ def metrics_of(rules: dict[str, Rule]) -> list[str]:
 
 def excused() -> list[tuple[str, str]]:
     """The mutants that mean the same as their rule, as (name of the rule, change)."""
-    return [(entry["rule"], change) for entry in yaml.safe_load(EQUIVALENTS.read_text()) for change in entry["changes"]]
+    return [(entry["rule"], change) for entry in loaded(EQUIVALENTS.read_text()) for change in entry["changes"]]
 
 
 def carried(mutant: Rule, rule: Rule, other: Rule) -> Rule | None:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from support.cases import paths_with
+
 ROOT = Path(__file__).parents[2]
 PACKAGE, TESTS = ROOT / "generator", ROOT / "tests"
 BUILD = "tests/unit/test_artifacts.py::test_the_committed_files_are_what_the_code_writes"
@@ -78,7 +80,10 @@ def near(module: str) -> list[Path]:
 def tests_of(changed: Path) -> Iterator[str]:
     """The tests of one changed file, the nearest first."""
     if changed.name.endswith(".cases.yaml"):
-        yield f"tests/test_promtool.py::test_cases[{changed.name.removesuffix('.cases.yaml')}]"
+        of_file = changed.name.removesuffix(".cases.yaml")
+        for test, long in (("test_cases", False), ("test_long_cases", True)):
+            if changed in paths_with(long=long):
+                yield f"tests/test_promtool.py::{test}[{of_file}]"
     elif changed.match("test_*.py"):
         yield changed.relative_to(ROOT).as_posix()
     elif changed.is_relative_to(PACKAGE):

@@ -32,7 +32,7 @@ from draftboard.lab.simulator import Scenario, find
 from draftboard.lab.simulator.fleet import Instance, Target, targets
 from draftboard.prometheus import Client, Server
 from draftboard.settings import Settings
-from support.rulefiles import nodes, series_in
+from support.rulefiles import loaded, nodes, series_in
 
 SIMULATED = 10
 """Engines of all five models that are simulated; a fleet is a multiple of them."""
@@ -151,7 +151,7 @@ def scraped(
     site = _Site([_Simulated(target, since, settings, past, read_longer) for target in targets(scenario, seed=1)])
     with _listening(site) as address:
         given = [_discovered(address, site.simulated, fleet) for fleet in fleets]
-        told = yaml.safe_load(render(settings)[stack.PROMETHEUS])
+        told = loaded(render(settings)[stack.PROMETHEUS])
         told |= stack.servers(settings, "a test")
         # A first answer is long: it has all of the past.
         told["global"] |= {"sample_limit": 0, "body_size_limit": 0}

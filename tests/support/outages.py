@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from draftboard.build import render
 from draftboard.settings import Settings
@@ -415,7 +414,7 @@ def alerts() -> frozenset[str]:
 @cache
 def inhibitions() -> dict[tuple[str, str], tuple[str, ...]]:
     """Pairs of an alert and one that it keeps from people, with the labels that must be equal."""
-    document = yaml.safe_load((ROOT / "deploy/alertmanager/alertmanager.yml").read_text())
+    document = loaded((ROOT / "deploy/alertmanager/alertmanager.yml").read_text())
     found = {}
     for rule in document["inhibit_rules"]:
         (cause,), (targets,) = rule["source_matchers"], rule["target_matchers"]

@@ -11,10 +11,10 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import promql_parser
-import yaml
 
 from draftboard.durations import Duration
 from support.loopback import answering, page
+from support.rulefiles import loaded
 
 RULES, GROUPS, LABELS, VALUE = 20, 70, 30, 2_048
 """`-ruler.max-rules-per-rule-group`, `-ruler.max-rule-groups-per-tenant`, `-validation.max-label-names-per-series`,
@@ -47,7 +47,7 @@ class RulerApi:
             raise RefusedError(401, "no org id")
         groups = self.tenants.setdefault(tenant, {})
         if request.command == "POST" and request.path.startswith(_CONFIG):
-            group = yaml.safe_load(body)
+            group = loaded(body.decode())
             _check(group)
             key = request.path.removeprefix(_CONFIG), group["name"]
             if key not in groups and len(groups) == GROUPS:

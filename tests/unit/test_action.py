@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from conftest import ROOT
 from support import composite
+from support.rulefiles import loaded
 
-ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+ACTION = loaded((ROOT / "action.yml").read_text())
 INSTALL, CHECK = ACTION["runs"]["steps"]
 PAGE = ROOT / "tests/data/v0.32.0-ngram-idle.prom"
 GOOD = 'vllm serve M --speculative-config \'{"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3}\''
@@ -101,7 +101,7 @@ def test_whole_intervals_are_an_input(tmp_path: Path, reports: tuple[Path, Path]
 
 
 def test_hooks_are_commands_of_the_package() -> None:
-    doctor, check = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    doctor, check = loaded((ROOT / ".pre-commit-hooks.yaml").read_text())
     named = re.compile(doctor["files"])
     assert all(named.search(name) for name in ("docker-compose.yml", "chart/values.yaml", "k8s/vllm.yaml"))
     assert not named.search("src/settings.yaml")

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from conftest import ROOT
 from draftboard.alerts import ALERTS
 from draftboard.catalogue import CATALOGUE, Presence, latency
 from draftboard.evidence import cheap, dear
 from draftboard.settings import Settings, load
+from support.rulefiles import loaded
 
 README = (ROOT / "README.md").read_text()
 EXISTING = " ".join((ROOT / "docs/operate/existing.md").read_text().split())
@@ -110,7 +110,7 @@ def test_what_the_job_copies_follows_no_redirect_and_limits_a_page() -> None:
 
 
 def _yaml(path: str) -> Any:
-    return yaml.safe_load((ROOT / path).read_text())
+    return loaded((ROOT / path).read_text())
 
 
 def test_the_series_that_victoriametrics_would_drop_has_as_many_labels_as_the_page_says() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from conftest import ROOT
 from draftboard.alerts import ALERTS
@@ -28,7 +27,7 @@ from draftboard.settings import Settings, load
 from draftboard.signals import users
 from draftboard.signals.capacity import prefix_cache_hits
 from support.budget import table
-from support.rulefiles import groups, present_in
+from support.rulefiles import groups, loaded, present_in
 from support.worlds import CLASSES
 
 PAGES = {
@@ -36,7 +35,7 @@ PAGES = {
     for path in sorted((ROOT / "docs").rglob("*.md"))
 }
 SETTINGS = Settings()
-COMPOSE = yaml.safe_load((ROOT / "deploy/docker-compose.yml").read_text())
+COMPOSE = loaded((ROOT / "deploy/docker-compose.yml").read_text())
 MINUTES = {"six": 6, "seven": 7}
 _LEAST = users.FEWEST + users.APART
 _RANGES, _PUBLISHED = assumed_ranges(), published()
@@ -171,7 +170,7 @@ def test_volumes_profiles_and_flags_that_pages_name_are_those_of_the_stack() -> 
 def test_alerts_on_acceptance_and_decoding_carry_an_explanation() -> None:
     rules: list[dict[str, Any]] = [
         rule
-        for group in yaml.safe_load((ROOT / "alerts/alerting.rules.yaml").read_text())["groups"]
+        for group in loaded((ROOT / "alerts/alerting.rules.yaml").read_text())["groups"]
         for rule in group["rules"]
         if "alert" in rule
     ]

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from conftest import ROOT
 from draftboard.catalogue.removed import REMOVED
@@ -13,6 +12,7 @@ from draftboard.settings import Settings
 from draftboard.signals import ALL
 from draftboard.signals.advice import ADVICE
 from scripts.site.links import REPOSITORY, for_site
+from support.rulefiles import loaded
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "alerts").rglob("*.md")])
 README = (ROOT / "README.md").read_text()
@@ -163,7 +163,7 @@ def test_the_release_that_the_site_links_to_is_the_one_that_alerts_link_to() -> 
 
 
 def test_the_workflow_builds_the_site() -> None:
-    workflow = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())
+    workflow = loaded((ROOT / ".github/workflows/test.yml").read_text())
     assert {"run": "make test-docs"} in workflow["jobs"]["docs"]["steps"]
 
 

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
 from conftest import ROOT
 from support import grafana
+from support.rulefiles import loaded
 
 CHOSEN = "P1809F7CD0C75ACF3"  # uid of a data source
 STACK = ROOT / "deploy/docker-compose.yml"
@@ -46,7 +46,7 @@ def test_the_dialog_asks_for_a_prometheus(files: dict[str, str]) -> None:
 
 
 def test_what_a_dashboard_requires_is_listed(files: dict[str, str]) -> None:
-    image = yaml.safe_load(STACK.read_text())["services"]["grafana"]["image"]
+    image = loaded(STACK.read_text())["services"]["grafana"]["image"]
     for path, document in grafana.imports(files).items():
         required = {(one["type"], one["id"]): one for one in document["__requires"]}
         kinds = {panel["type"] for panel in grafana.panels(document)} | {"text" for _ in grafana.notes(document)}
@@ -61,5 +61,5 @@ def test_what_a_dashboard_requires_is_listed(files: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("hidden", ["standalone", "grafana-com"])
 def test_the_stack_provisions_each_uid_once(hidden: str) -> None:
-    mounted = yaml.safe_load(STACK.read_text())["services"]["grafana"]["tmpfs"]
+    mounted = loaded(STACK.read_text())["services"]["grafana"]["tmpfs"]
     assert f"/var/lib/grafana/dashboards/{hidden}:mode=0555" in mounted

@@ -8,11 +8,11 @@ from typing import Any
 
 import _gojsonnet
 import pytest
-import yaml
 
 from draftboard.build import render
 from draftboard.durations import Duration
 from draftboard.settings import Settings
+from support.rulefiles import loaded
 
 _PROMQL = {"expr", "query", "definition"}
 
@@ -50,8 +50,8 @@ def as_built(files: Mapping[str, str]) -> dict[str, Any]:
             for path, text in files.items()
             if path.startswith(folder)
         },
-        "prometheusRules": yaml.safe_load(files["alerts/recording.rules.yaml"]),
-        "prometheusAlerts": yaml.safe_load(files["alerts/alerting.rules.yaml"]),
+        "prometheusRules": loaded(files["alerts/recording.rules.yaml"]),
+        "prometheusAlerts": loaded(files["alerts/alerting.rules.yaml"]),
     }
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 import pytest
-import yaml
 
 from conftest import OBJECTIVES, ROOT
 from draftboard.alerts import ALERTS
@@ -15,7 +14,7 @@ from draftboard.files import Table
 from draftboard.settings import Settings, load
 from support import catalogue
 from support.command_line import options_of_commands
-from support.rulefiles import rules
+from support.rulefiles import loaded, rules
 from support.texts import Text, texts
 
 KEY = re.compile(rf"(?<![\w./$(-])(?:{'|'.join(Settings.model_fields)})(?:\.(?:\w+|\*|<\w+>))+(?![\w/(-])")
@@ -80,7 +79,7 @@ def _is_key(model: type[Table], parts: list[str]) -> bool:
 
 def in_chart(path: str) -> bool:
     """Whether the chart has a value at the path, or takes any below it."""
-    value: Any = yaml.safe_load((ROOT / "deploy/kubernetes/chart/values.yaml").read_text())
+    value: Any = loaded((ROOT / "deploy/kubernetes/chart/values.yaml").read_text())
     for part in path.split("."):
         if value == {}:
             return True

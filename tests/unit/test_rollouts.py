@@ -5,12 +5,12 @@ import re
 from typing import Any
 
 import pytest
-import yaml
 from jsonschema import Draft202012Validator
 
 from conftest import ROOT
 from draftboard.build import render
 from draftboard.settings import Settings
+from support.rulefiles import loaded
 
 CRDS: dict[str, dict[str, Any]] = json.loads((ROOT / "tests/data/crds.json").read_text())
 FOLDER = "deploy/kubernetes/rollouts"
@@ -18,7 +18,7 @@ FILES = {"argo-rollouts": "AnalysisTemplate", "flagger": "MetricTemplate", "keda
 
 
 def built(name: str, settings: Settings | None = None) -> dict[str, Any]:
-    document: dict[str, Any] = yaml.safe_load(render(settings or Settings())[f"{FOLDER}/{name}.yaml"])
+    document: dict[str, Any] = loaded(render(settings or Settings())[f"{FOLDER}/{name}.yaml"])
     return document
 
 

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from draftboard.build import render
 from draftboard.build.files import ALERTING
 from draftboard.errors import DraftboardError
 from draftboard.settings import Settings, load
+from support.rulefiles import loaded
 
 OWN = Settings.model_validate(
     {"severities": {"critical": "page", "warning": "ticket"}, "alerts": {"VLLMErrors": {"severity": "info"}}}
@@ -16,7 +16,7 @@ OWN = Settings.model_validate(
 
 
 def severities(settings: Settings) -> dict[str, str]:
-    groups = yaml.safe_load(render(settings)[ALERTING])["groups"]
+    groups = loaded(render(settings)[ALERTING])["groups"]
     return {rule["alert"]: rule["labels"]["severity"] for group in groups for rule in group["rules"] if "alert" in rule}
 
 
@@ -29,7 +29,7 @@ def test_rules_carry_the_own_names_and_each_alert_its_former_rank() -> None:
 
 def test_routes_and_pages_follow() -> None:
     files = render(OWN)
-    routes = yaml.safe_load(files["deploy/alertmanager/alertmanager.yml"])["route"]["routes"]
+    routes = loaded(files["deploy/alertmanager/alertmanager.yml"])["route"]["routes"]
     by_receiver = {route["receiver"]: route["matchers"] for route in routes}
     assert by_receiver["critical"] == ['severity="page"']
     assert by_receiver["warning"] == ['severity="ticket"']

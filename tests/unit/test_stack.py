@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -19,6 +18,7 @@ from draftboard.build.stack import inhibitions
 from draftboard.catalogue.known import known_series
 from draftboard.errors import DraftboardError
 from draftboard.settings import SEVERITIES, Settings, load
+from support.rulefiles import loaded
 
 ALL_CHANNELS = {
     "notify": {
@@ -42,7 +42,7 @@ def settings_with(**tables: Any) -> Settings:
 
 
 def rendered(settings: Settings, path: str) -> Any:
-    return yaml.safe_load(stack.text(path, settings, "made by a test"))
+    return loaded(stack.text(path, settings, "made by a test"))
 
 
 def test_no_channel_is_used_until_one_is_named() -> None:

@@ -31,6 +31,7 @@ from draftboard.settings import Settings
 from support import command_line
 from support.hostile import CORPUS, assert_words
 from support.loopback import Answer, answering, page
+from support.rulefiles import loaded
 
 run = partial(command_line.run, "drill", "--stack")
 MATCHER = f'job="{NAME}"'
@@ -42,9 +43,7 @@ EVERYWHERE = ["webhook", "slack", "email", "pagerduty"]
 def configured(*critical: str) -> dict[str, Any]:
     """The generated configuration of Alertmanager."""
     table = {"notify": {"critical": critical, "warning": ["slack"], "heartbeat": True}, "email": EMAIL}
-    found: dict[str, Any] = yaml.safe_load(
-        stack.text(stack.ALERTMANAGER, Settings.model_validate({"stack": table}), "")
-    )
+    found: dict[str, Any] = loaded(stack.text(stack.ALERTMANAGER, Settings.model_validate({"stack": table}), ""))
     return found
 
 

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from conftest import ROOT
 from draftboard.build import render
@@ -13,10 +12,11 @@ from draftboard.catalogue import around
 from draftboard.catalogue.metric import Presence
 from draftboard.doctor.buckets import FINER
 from draftboard.settings import Settings, load
+from support.rulefiles import loaded
 
 DEPLOY = ROOT / "deploy"
 EXAMPLES = sorted((DEPLOY / "examples").glob("*.env"))
-FILE = yaml.safe_load((DEPLOY / "docker-compose.yml").read_text())
+FILE = loaded((DEPLOY / "docker-compose.yml").read_text())
 
 
 def variables(path: Path) -> dict[str, str]:

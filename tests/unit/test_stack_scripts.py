@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from conftest import ROOT
 from draftboard.build import stack
 from draftboard.doctor import examine_command
 from draftboard.doctor.finding import Severity
 from draftboard.settings import load
+from support.rulefiles import loaded
 
 DEPLOY = ROOT / "deploy"
 SPECULATION = '{"method": "ngram", "num_speculative_tokens": 4}'
-BUCKETS = yaml.safe_load((DEPLOY / "docker-compose.yml").read_text())["x-buckets"]
+BUCKETS = loaded((DEPLOY / "docker-compose.yml").read_text())["x-buckets"]
 MODEL = {
     "MODEL": "some/model",
     "SPEC_CONFIG": SPECULATION,
@@ -90,7 +90,7 @@ def environment_of(folder: Path) -> dict[str, str]:
 
 
 def jobs(folder: Path) -> dict[str, dict[str, Any]]:
-    written = yaml.safe_load((folder / "stack.yaml").read_text())
+    written = loaded((folder / "stack.yaml").read_text())
     return {job["job_name"]: job for job in written["scrape_configs"]}
 
 
@@ -254,7 +254,7 @@ def test_blanks_between_profiles_are_ignored_as_in_compose(folder: Path) -> None
 
 
 def test_the_script_knows_every_profile_of_the_compose_file_and_monitoring(folder: Path) -> None:
-    services = yaml.safe_load((DEPLOY / "docker-compose.yml").read_text())["services"].values()
+    services = loaded((DEPLOY / "docker-compose.yml").read_text())["services"].values()
     profiles = sorted({profile for service in services for profile in service.get("profiles", [])} | {"monitoring"})
     variables = {**STACK, "PROFILES": ",".join(profiles), "VLLM_TARGET": "10.0.0.5:8000"}
     assert run("prometheus/start.sh", folder, variables, "true").returncode == 0

@@ -5,9 +5,9 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-import yaml
 
 from conftest import ROOT
+from support.rulefiles import loaded
 
 TESTING = ROOT / "docs/contribute/testing.md"
 COMPOSE = ROOT / "deploy/docker-compose.yml"
@@ -60,7 +60,7 @@ def test_every_page_that_offers_it_marks_it(name: str) -> None:
 
 def test_every_image_says_when_and_whence_it_is_known() -> None:
     text = COMPOSE.read_text()
-    images = yaml.safe_load(text)["x-images"]
+    images = loaded(text)["x-images"]
     known = dict(re.findall(r"(?m)^#   ([a-z-]+) +(\d{4}-\d\d-\d\d)   \S.*$", text))
     assert set(known) == set(images)
     assert all(date.fromisoformat(day) >= date(2026, 11, 22) for day in known.values())

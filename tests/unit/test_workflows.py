@@ -7,19 +7,19 @@ from typing import Any
 
 import helm_python as helm
 import pytest
-import yaml
 
 from conftest import ROOT
 from draftboard import __version__
 from scripts import listing
 from support import charts
+from support.rulefiles import loaded
 
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
 
 @pytest.fixture(scope="module")
 def jobs() -> dict[str, Any]:
-    return dict(yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"])
+    return dict(loaded((ROOT / ".github/workflows/release.yml").read_text())["jobs"])
 
 
 def commands_of(job: dict[str, Any]) -> list[str]:
@@ -81,7 +81,7 @@ def test_the_chart_that_is_pushed_is_this_version_under_the_name_that_artifact_h
 
 
 def test_artifact_hubs_file_and_the_owners_of_the_code_name_somebody() -> None:
-    listed = yaml.safe_load((ROOT / ".github/artifacthub-repo.yml").read_text())
+    listed = loaded((ROOT / ".github/artifacthub-repo.yml").read_text())
     assert listed.keys() <= {"repositoryID", "owners", "ignore"}
     assert all(owner.keys() == {"name", "email"} for owner in listed["owners"])
     lines = [line for line in (ROOT / ".github/CODEOWNERS").read_text().splitlines() if line[0] != "#"]
