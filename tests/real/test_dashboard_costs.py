@@ -18,7 +18,7 @@ FEW, MANY = Fleet("few", 10), Fleet("many", 40)
 """In one Prometheus, of which a page shows the one or the other."""
 FLAT, LINEAR = 0.1, 1.0
 BY_ENGINE = {"draftboard-fleet"}
-CHEAPER = 200
+CHEAPER = 300
 """As many times as often the overview could be opened in place of vLLM's own."""
 
 

@@ -29,7 +29,7 @@ not released). Below 1 a page is cheaper. Annotations are included.
 {table}
 Measured on {date} at one point of each graph, and multiplied: what Prometheus reads once for a whole graph counts at
 each point. vLLM's page is counted without its panels of HTTP and of SLOs. `make test-long` bounds the shares: no page
-above 1 over 24 hours, `draftboard-overview` below 1/200 over 3 hours.
+above 1 over 24 hours, `draftboard-overview` below 1/300 over 3 hours.
 
 """
 
