@@ -7,13 +7,14 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from draftboard.catalogue import speculation
+from draftboard.catalogue.dialects import DIALECTS, Dialect
 from draftboard.doctor import examine_prometheus, loaded, prometheus
 from draftboard.doctor.finding import Finding, Severity
 from draftboard.doctor.prometheus import Stored
 from draftboard.doctor.series import Server, all_readers, named
 from draftboard.errors import DraftboardError
 from draftboard.prometheus import Client, LoadedRule, Target
-from draftboard.rules import RELEASES, RecordingRule, alerting_groups, recording_groups
+from draftboard.rules import RELEASES, RecordingRule, alerting_groups, recording_groups, records
 from draftboard.settings import Settings
 from support.command_line import run
 from support.loopback import Answer, answering, page
@@ -25,8 +26,8 @@ STORED = Stored((SERVER,), {}, frozenset({STATE}))
 TARGET = Target({"job": "vllm", "instance": "a:8000"}, "15s", "")
 
 
-def every_rule() -> list[LoadedRule]:
-    groups = (*recording_groups(SETTINGS), *alerting_groups(SETTINGS))
+def every_rule(settings: Settings = SETTINGS) -> list[LoadedRule]:
+    groups = (*recording_groups(settings), *alerting_groups(settings))
     return [
         LoadedRule(rule.record if isinstance(rule, RecordingRule) else rule.alert, group.name, "")
         for group in groups
@@ -67,6 +68,21 @@ def test_rules_that_are_missing_are_counted_and_named() -> None:
 def test_rules_that_recorded_nothing_are_a_warning() -> None:
     (found,) = of_rules(every_rule(), dataclasses.replace(STORED, beside=frozenset()))
     assert found.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda one: one.name)
+@pytest.mark.parametrize("tier", ["alerts", "standard", "full"])
+def test_every_tier_records_what_shows_that_its_rules_are_evaluated(tier: str, dialect: Dialect) -> None:
+    settings = Settings.model_validate({"rules": {"tier": tier}}).speaking(dialect)
+    stored = dataclasses.replace(STORED, beside=frozenset(records(settings)))
+    assert list(prometheus.of_rules(every_rule(settings), stored, settings, all_readers(settings))) == []
+
+
+def test_rules_of_a_larger_tier_are_of_no_other_window() -> None:
+    settings = Settings.model_validate({"rules": {"tier": "alerts"}})
+    found = list(prometheus.of_rules(every_rule(), STORED, settings, all_readers(settings)))
+    assert len(found) == 1
+    assert "loaded rules of Draftboard's groups are not in this build" in found[0].what
 
 
 def test_rules_of_another_window_are_a_problem_with_both_names() -> None:

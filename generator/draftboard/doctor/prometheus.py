@@ -25,7 +25,7 @@ from draftboard.expr.to_promql import promql_of
 from draftboard.output import shortened
 from draftboard.prometheus import Client, LoadedRule, Series, Target
 from draftboard.settings import Settings
-from draftboard.signals import Level, Scope, latency
+from draftboard.signals import Level, Scope, latency, traffic
 from draftboard.signals.signal import within
 from draftboard.signals.states import state
 from draftboard.signals.users import measured_speedup
@@ -35,8 +35,10 @@ _POINTS = 4  # scrapes in the window of a rate, so that one may fail; the settin
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _NAME = "__name__"
 _BESIDE = {name for presence in ELSEWHERE for name in NAMES[presence]} - {around.UP.name}
-# Regular expression: the record of the models' state, whatever the window in its name.
-_STATE = f"{Level.MODEL.value}:{state.record}".format(window="[0-9a-z]+")
+_SHOWN = (state, traffic.generation_tokens)
+"""What is recorded of a model whenever a server of it answers; each tier has one of them."""
+_RECORDS = [f"{Level.MODEL.value}:{one.record}".format(window="[0-9a-z]+") for one in _SHOWN]
+"""Regular expressions: these records, whatever the window in their names."""
 _Target = tuple[str, ...]
 
 
@@ -46,7 +48,7 @@ class Stored:
 
     servers: tuple[Server, ...]
     jobs_by_instance: dict[str, set[str]]
-    beside: frozenset[str]  # names of other exporters' series, and of the state's records, which vLLM always leads to
+    beside: frozenset[str]  # names of other exporters' series, and of records that vLLM always leads to
 
 
 def examine_prometheus(
@@ -126,7 +128,7 @@ def _stored(client: Client, settings: Settings, time: float) -> Stored:
             jobs.setdefault(which_server, set()).add(row.labels.get(labels.job, ""))
     for target, row in rows("group", _matching([probe.INFO.name], settings.selector), "method", "adaptive"):
         target.info = row.labels
-    beside = client.query(aggregate("group", (_NAME,), _matching([*map(re.escape, _BESIDE), _STATE])), time)
+    beside = client.query(aggregate("group", (_NAME,), _matching([*map(re.escape, _BESIDE), *_RECORDS])), time)
     servers = []
     for values, target in sorted(found.items(), key=itemgetter(0)):
         known = dict(zip(labels.target_series, values, strict=True))
@@ -244,20 +246,26 @@ def of_rules(
     ours, missing = loaded & wanted, sorted(wanted - loaded)
     if broken := {rule.name: rule.error for rule in rules or () if rule.error and rule.name in wanted}:
         yield Finding.of("broken-rule", shortened([*broken]), error=next(iter(broken.values())))
-    state_record = str(state.record_name(Level.MODEL, settings))
-    of_other_window = [name for name in sorted({*loaded, *stored.beside} - wanted) if re.fullmatch(_STATE, name)]
+    shown = [str(one.record_name(Level.MODEL, settings)) for one in _SHOWN]
+    of_other_window = [
+        (name, own)
+        for pattern, own in zip(_RECORDS, shown, strict=True)
+        for name in sorted({*loaded, *stored.beside} - wanted - {own})
+        if re.fullmatch(pattern, name)
+    ]
     alerts, records = (tuple(filter(missing.__contains__, names)) for names in (need_rules.alerts, need_rules.records))
     empty = Empty(() if ours else need_rules.panels, alerts, records)
     if ours and not of_other_window:
         yield from of_other_builds(rules or (), settings)
-    if not ours and state_record in stored.beside:
+    if not ours and not stored.beside.isdisjoint(shown):
         yield Finding.of("evaluated-elsewhere", "rules")
     elif missing and of_other_window:
-        yield Finding.of("other-window", "rules", empty, other=of_other_window[0], own=state_record)
+        other, own = of_other_window[0]
+        yield Finding.of("other-window", "rules", empty, other=other, own=own)
     elif not ours:
         yield Finding.of("no-rules", "rules", empty, alerts=len(alerts), files=_FILES)
     elif missing:
         values = {"missing": len(missing), "wanted": len(wanted), "names": shortened(missing), "files": _FILES}
         yield Finding.of("missing-rules", "rules", empty, **values)
-    elif state_record not in stored.beside and any(server.answers for server in stored.servers):
+    elif stored.beside.isdisjoint(shown) and any(server.answers for server in stored.servers):
         yield Finding.of("no-records", "rules")
