@@ -165,6 +165,9 @@ constraints: $(VENV)/.floors ## Write the newest allowed versions and their hash
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11.5 --generate-hashes --no-annotate --no-header \
 		--all-extras --group dev --group dist --group docs --group kubernetes --group floors pyproject.toml \
 		--custom-compile-command "make constraints" --output-file constraints.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-annotate --no-header \
+		--extra lab --extra mcp --group image pyproject.toml --constraint constraints.txt \
+		--custom-compile-command "make constraints" --output-file deploy/simulator/constraints.txt
 
 build check: $(VENV)/.runtime
 

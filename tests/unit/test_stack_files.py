@@ -12,6 +12,7 @@ from draftboard.catalogue import around
 from draftboard.catalogue.metric import Presence
 from draftboard.doctor.buckets import FINER
 from draftboard.settings import Settings, load
+from scripts.needs import DOCUMENT, needs
 from support.rulefiles import loaded
 
 DEPLOY = ROOT / "deploy"
@@ -52,6 +53,22 @@ def test_the_simulators_image_runs_as_nobody_and_has_a_health_check() -> None:
     assert "HEALTHCHECK CMD" in text
     assert "--constraint constraints.txt" in text
     assert "--require-hashes" in text
+
+
+def test_the_simulators_image_has_constraints_of_its_own_which_the_whole_ones_contain() -> None:
+    """A wheel carries them: `stack init` writes what the image is built from."""
+    whole, own = (pinned(path) for path in (ROOT / "constraints.txt", DEPLOY / "simulator/constraints.txt"))
+    assert own.items() <= whole.items()
+    wanted = [*DOCUMENT["build-system"]["requires"], *needs("lab", "mcp"), "pip"]
+    direct = {re.split(r"[^\w.-]", line)[0].lower() for line in wanted}
+    assert direct <= {name.partition("==")[0] for name in own}
+    assert len(own) < len(whole) / 2
+
+
+def pinned(path: Path) -> dict[str, frozenset[str]]:
+    """Hashes by package, version and marker."""
+    blocks = re.findall(r"(?m)^([\w.-]+==[^\\\n]+)(.*(?:\n .*)*)", path.read_text())
+    return {name.strip(): frozenset(re.findall("sha256:[0-9a-f]{64}", hashes)) for name, hashes in blocks}
 
 
 def test_the_simulators_image_is_given_all_that_it_copies_and_no_more() -> None:
