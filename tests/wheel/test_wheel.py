@@ -11,8 +11,9 @@ from conftest import ROOT, program
 from support.wheels import IGNORED, Run, built, tracked
 
 pytestmark = pytest.mark.wheel
-LARGEST = 1_590_000
-"""Bytes: 1,531,956 on 2026-11-28, of which 218,940 are the demo's recording and 117,218 hashes of packages.
+LARGEST = 1_520_000
+"""Bytes: 1,462,303 on 2026-11-28, of which 218,940 are the demo's recording and 36,451 hashes of packages, with which
+`make up-demo` builds the simulator's image from what `stack init` wrote.
 
 Of what came since the bound of 1,502,173, code is 130,000 (signals, attribution and drills most), docs are 30,000."""
 BUILT = tracked("deploy/kubernetes/chart/files")
@@ -101,6 +102,7 @@ def test_the_simulators_image_is_built_from_what_stack_init_wrote(run: Run, tmp_
     assert run("draftboard", "stack", "init", stack).returncode == 0
     context.mkdir()
     for name in re.findall(r"(?m)^!(.+)$", (stack / "deploy/simulator/Dockerfile.dockerignore").read_text()):
+        (context / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (stack / name).is_dir() else shutil.copy
         copy(stack / name, context / name)
     names = zipfile.ZipFile(built(context, tmp_path)).namelist()
