@@ -156,7 +156,7 @@ EMPTY_BY_DEFAULT = {
     ),
     **dict.fromkeys(
         (
-            "model:draftboard_spec_decode_step_seconds:mean_by_batch_rate5m",
+            *(f"model:draftboard_spec_decode_step_seconds:{what}_by_batch_rate5m" for what in ("mean", "avg3d_mean")),
             "model:draftboard_spec_draft_tokens_per_pos:rate5m",
             "Drafting by engine",
         ),

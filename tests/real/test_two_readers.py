@@ -36,7 +36,7 @@ from draftboard.signals.advice import ADVICE, advice
 from draftboard.signals.capacity import queue_growth, queue_wait
 from draftboard.signals.classes import lens_coverage
 from draftboard.signals.comparison import acceptance_change, length_anomaly, length_baseline, length_deviation
-from draftboard.signals.costs import step_cost
+from draftboard.signals.costs import BASELINE_STEP_TIMES, step_cost
 from draftboard.signals.decline import acceptance_at_start, acceptance_decline, acceptance_of_hour
 from draftboard.signals.depth import each_k
 from draftboard.signals.events import (
@@ -391,7 +391,7 @@ def test_the_made_up_fleet_shows_what_signals_distinguish(counts: Counts) -> Non
     assert max(values_of(each_k, counts).values()) == 11
     asks_the_past = {acceptance_change, length_baseline, length_deviation, length_anomaly, tail_change, queue_growth}
     asks_the_past |= {slower_k, slower_k_by_batch, speedup_uncertainty, speedup_low, speedup_high, step_cost_by_batch}
-    asks_the_past |= {k_changed, new_arm, *renamed.values(), busy_all_day}
+    asks_the_past |= {k_changed, new_arm, *BASELINE_STEP_TIMES.values(), *renamed.values(), busy_all_day}
     asks_the_past |= {acceptance_decline, silence, best_low, best_high, intervals_apart, lead_low}
     of_alerts = {firing_alerts, alert_age, *overview.ALERTS.values()}
     # No engine has the lens, and no model two servers that serve alike.

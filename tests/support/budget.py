@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,10 @@ def table() -> dict[str, dict[str, dict[str, float]]]:
 
 def read_by_rules(files: Mapping[str, str], held: Mapping[str, float], settings: Settings) -> dict[str, float]:
     """Samples a minute of each rule, by name, after a day: all windows are full, and matchers choose everything."""
+    store = _Store(held, _paces(files), settings)
     return {
         _name(rule): round(
-            _samples(promql_parser.parse(rule["expr"]), held, settings)
-            * 60
-            / Duration.parse(group["interval"]).seconds,
-            1,
+            _samples(promql_parser.parse(rule["expr"]), store) * 60 / Duration.parse(group["interval"]).seconds, 1
         )
         for group in groups(files)
         for rule in group["rules"]
@@ -47,11 +46,11 @@ def read_by_rules(files: Mapping[str, str], held: Mapping[str, float], settings:
 
 def read_by_pages(files: Mapping[str, str], held: Mapping[str, float], settings: Settings) -> dict[str, float]:
     """Samples of each page that shows its default range, by uid, with collapsed rows closed."""
-    shown = settings.dashboards.time_range
+    shown, store = settings.dashboards.time_range, _Store(held, _paces(files), settings)
     return {
         page["uid"]: round(
             sum(
-                _samples(promql_parser.parse(one.expr), held, settings, shown.seconds // one.step if one.step else 1)
+                _samples(promql_parser.parse(one.expr), store, shown.seconds // one.step if one.step else 1)
                 for one in queries(page, settings, shown)
             )
         )
@@ -83,20 +82,42 @@ def _selected(node: Any) -> str:
     return str(node.name).replace("_bucket", "_count") if of_one else str(node.name)
 
 
-def _samples(node: Any, held: Mapping[str, float], settings: Settings, points: int = 1) -> float:
+@dataclass(frozen=True)
+class _Store:
+    """What a Prometheus holds."""
+
+    series: Mapping[str, float]  # By name.
+    paces: Mapping[str, int]  # Seconds between samples of records.
+    settings: Settings
+
+    def pace(self, name: str) -> int:
+        """Seconds between samples of a series."""
+        rules = self.settings.rules
+        return self.paces.get(name, (rules.evaluation_interval if is_record(name) else rules.scrape_interval).seconds)
+
+
+def _paces(files: Mapping[str, str]) -> dict[str, int]:
+    return {
+        rule["record"]: Duration.parse(group["interval"]).seconds
+        for group in groups(files)
+        for rule in group["rules"]
+        if "record" in rule
+    }
+
+
+def _samples(node: Any, store: _Store, points: int = 1) -> float:
     """Of an expression at so many points; what is pinned to the end of the range is read once for all of them."""
     match node:
         case promql_parser.VectorSelector():
-            return held.get(_selected(node), 0.0) * (1 if node.at else points)
+            return store.series.get(_selected(node), 0.0) * (1 if node.at else points)
         case promql_parser.MatrixSelector():
-            selector, name = node.vector_selector, str(node.vector_selector.name)
-            pace = settings.rules.evaluation_interval if is_record(name) else settings.rules.scrape_interval
-            return _samples(selector, held, settings, points) * max(1.0, node.range.total_seconds() / pace.seconds)
+            selector, pace = node.vector_selector, store.pace(str(node.vector_selector.name))
+            return _samples(selector, store, points) * max(1.0, node.range.total_seconds() / pace)
         case promql_parser.SubqueryExpr():
-            usual = float(settings.rules.evaluation_interval.seconds)
+            usual = float(store.settings.rules.evaluation_interval.seconds)
             step = node.step.total_seconds() if node.step else usual
             span = node.range.total_seconds() if node.range else usual
-            return _samples(node.expr, held, settings, 1 if node.at else points) * span / step
+            return _samples(node.expr, store, 1 if node.at else points) * span / step
     below = (getattr(node, name, None) for name in ("lhs", "rhs", "expr", "param", "args"))
     parts = [one for part in below for one in (part if isinstance(part, list) else [part]) if one is not None]
-    return sum(_samples(one, held, settings, points) for one in parts if not isinstance(one, str))
+    return sum(_samples(one, store, points) for one in parts if not isinstance(one, str))

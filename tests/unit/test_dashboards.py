@@ -550,6 +550,7 @@ def test_every_signal_is_shown_or_serves_another_that_is(settings: Settings) -> 
         *("length_baseline", "length_deviation"),  # parts of the anomaly
         "engines",  # of a side, in a comparison
         "pure_step_time_by_batch",  # dividend and divisor of the step cost
+        *("baseline_step_time_by_batch", "baseline_pure_step_time_by_batch"),  # divisors of the step cost
         "metrics_missing",  # an alert: it has no model to be shown under
         "gone",  # an alert: it has no server to be shown under
         *("silence", "unserved"),  # an alert: shown as health

@@ -49,6 +49,10 @@ NEVER_ZERO = {
 OF_THE_PAST = {
     "service:vllm_slo_unserved:rate5m": {"service:vllm_slo_events:rate5m"},
     "model:vllm_spec_decode_advice:enum_rate5m": {"model:vllm_spec_decode_advice:since"},
+    "model:vllm_step_cost:ratio_rate5m": {
+        "model:draftboard_spec_decode_step_seconds:avg3d_mean_by_batch_rate5m",
+        "model:vllm_inter_token_latency_seconds:avg3d_mean_by_batch_rate5m",
+    },
     "model:vllm_spec_decode_longer_gain:ratio_rate5m": {"model:vllm_spec_decode_slower_k:by_batch_rate5m"},
     "model:vllm_spec_decode_longer_gain_high:ratio_rate5m": {"model:vllm_spec_decode_slower_k:by_batch_rate5m"},
 }

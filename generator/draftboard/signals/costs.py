@@ -3,7 +3,7 @@
 Where they say nothing, it is a range, of published measurements: its cheap and its dear end.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from draftboard.catalogue import latency, probe, serving
 from draftboard.evidence import LONG_PROMPT
@@ -11,6 +11,7 @@ from draftboard.expr.nodes import (
     Aggregate,
     AsRecorded,
     AtLeast,
+    Before,
     ByLabel,
     Evaluator,
     Expr,
@@ -112,6 +113,27 @@ def remembered(step_time: Signal) -> Expr:
     return OverTime("avg_over_time", step_time, Setting("rules.baseline_steps"), pace=RATE_WINDOW)
 
 
+_NAME_OF_DAYS = "baseline_{}"
+
+
+def _of_days(step_time: Signal) -> Signal:
+    """Of a baseline what its steps took over days, as a record: they are read once in a while, and not every minute."""
+    return replace(
+        step_time,
+        name=_NAME_OF_DAYS.format(step_time.name),
+        title=f"{step_time.title}, of the baseline's days",
+        short="",
+        question="How long do the baseline's steps take at this batch?",
+        description=f"{step_time.description} Mean of rules.baseline_steps (by default 3d), of the baseline.",
+        action="Use it as what a step costs without speculation.",
+        note="",
+        expr=of_baseline(remembered(step_time)),
+        record=(step_time.record or "").replace(":mean_", ":avg{baseline_steps}_mean_"),
+        daily=True,
+        levels=step_time.levels[-1:],
+    )
+
+
 def against_baseline(figure: Expr, plain: Expr) -> Expr:
     """A figure of variants that speculate, over that of their model's baseline at the same load."""
     of_model = Aggregate("avg", _MODEL_AT_LOAD, of_baseline(plain))
@@ -121,7 +143,9 @@ def against_baseline(figure: Expr, plain: Expr) -> Expr:
 def _now(step_time: Signal) -> Expr:
     """Against what the baseline's steps take now, at loads that it has now; else what they took."""
     now = latest(step_time)
-    return against_baseline(now, first_of(now, remembered(step_time)))
+    # Evaluated behind it: what rests on it would be of two moments.
+    then = Before(Ref(_NAME_OF_DAYS.format(step_time.name)), RATE_WINDOW * 2)
+    return against_baseline(now, first_of(now, then))
 
 
 # One series, whatever the load, as all other figures of a model.
@@ -144,6 +168,8 @@ step_cost = Signal(
     empty="no baseline of this model had this load",
     decimals=2,
 )
+BASELINE_STEP_TIMES = {one.name: _of_days(one) for one in STEP_TIMES_BY_BATCH}
+"""Of a model's baseline over days, by the signal of what its steps take now."""
 
 
 _highest = constant(Setting("draft_cost.highest_inflation"), drafts)

@@ -126,6 +126,7 @@ class Code:
 _SPANS: Mapping[str, Quantity] = {
     "window": RATE_WINDOW,
     "baseline": Setting("rules.baseline"),
+    "baseline_steps": Setting("rules.baseline_steps"),
     "before": Setting("rules.compare_with"),
     "remember": Setting("rules.remember"),
     "slo": Setting("slo.window"),
