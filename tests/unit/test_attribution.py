@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import ROOT
-from draftboard.attribution import Counted, Moment, explain, shift
+from draftboard.attribution import Counted, Moment, shift
 from draftboard.attribution.counted import by_position
+from draftboard.attribution.explaining import explain
 from draftboard.attribution.mix import mix_of
 from draftboard.attribution.shapley import parts_of
 from draftboard.attribution.state import State, accepted_per_draft

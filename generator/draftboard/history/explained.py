@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from draftboard.attribution import Counted, Explanation, Moment, explain, shift
+from draftboard.attribution import Counted, Explanation, Moment, shift
 from draftboard.attribution.causes import VERIFICATION
 from draftboard.attribution.counted import LEAST, by_position
+from draftboard.attribution.explaining import explain
 from draftboard.catalogue import latency, lens, probe, serving
 from draftboard.catalogue.probe import named
 from draftboard.durations import Duration

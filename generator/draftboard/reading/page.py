@@ -28,7 +28,7 @@ _BY_POSITION = {
 _BOUNDED = (VLLM, probe.PREFIX)
 _BUCKETS = {part.name for metric in CATALOGUE for part in metric.parts if part.name.endswith("_bucket")}
 _END = "# EOF"
-_UNUSUAL = re.compile(r"[^ -~\n\r\t]")
+_USUAL = bytes(range(32, 127)) + b"\n\r\t"
 _NO_NUMBER = re.compile("^could not convert string to float: (.*)")
 _PYTHONS = re.compile("unpack|substring|invalid literal")
 
@@ -100,7 +100,7 @@ def _require_text(text: str) -> None:
     if start in "<{[":
         kind = "HTML" if start == "<" else "JSON"
         raise ValueError(f"it is {kind}; use the address that Prometheus scrapes, which ends in /metrics")
-    if any(not character.isprintable() for character in set(_UNUSUAL.findall(text))):
+    if not text.encode(errors="surrogatepass").translate(None, _USUAL).decode(errors="surrogatepass").isprintable():
         raise ValueError("it is binary")
     if not _is_complete(text):
         raise ValueError("its last line is incomplete")
@@ -122,8 +122,7 @@ def _values(found: Iterable[Sample]) -> tuple[dict[Series, float], Dialect | Non
             raise ValueError(f"{name} has a label {says.must_be_number} that is not a number")
         if not says.is_read:
             continue
-        own = (((says.meant, labels), 1.0, False),) if says.meant else _parts(written)
-        for series, weight, whole in own:
+        for series, weight, whole in ((written, 1.0, False),) if says.meant == name else _parts(written):
             if series in values and (not whole or name in parts[series]):
                 raise ValueError(f"duplicate series of {name}")
             if whole:

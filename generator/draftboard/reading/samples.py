@@ -44,13 +44,14 @@ def samples(text: str, *, strict: bool) -> list[Sample]:
 def _fast(text: str) -> list[Sample]:
     found, gauges, without_total = list[Sample](), set[str](), ""
     for line in map(str.strip, text.split("\n")):
-        if line.startswith("#"):
+        if line[:1] == "#":
             without_total = _described(line, gauges, without_total)
             continue
         written, _, number = line.rpartition(" ")
-        name, brace, pairs = written.partition("{")
+        begun, brace, pairs = written.partition("{")
         labels = (_labels if len(pairs) <= _LONGEST else _labels.__wrapped__)(pairs) if brace else ()
-        if labels is not None and _is_name(name) and len(number) <= _LONGEST_NUMBER and "_" not in number:
+        name = _name(begun)
+        if labels is not None and name and len(number) <= _LONGEST_NUMBER and "_" not in number:
             series, value = (name, labels), float(number)
         elif line:
             series, value = _slowly(line)
@@ -79,8 +80,9 @@ def _described(line: str, gauges: set[str], without_total: str) -> str:
 
 
 @lru_cache(1_024)
-def _is_name(name: str) -> bool:
-    return _IS_NAME(name) is not None
+def _name(written: str) -> str:
+    """One object for each name; empty for what is none."""
+    return written if _IS_NAME(written) else ""
 
 
 @lru_cache(REMEMBERED)
