@@ -14,7 +14,7 @@ from draftboard.durations import Duration
 from draftboard.expr import promql, vector
 from draftboard.expr.counts import Counts
 from draftboard.expr.nodes import AtMost, Labels, Numbers, OverTime, Raw, Successor
-from draftboard.expr.resolve import up_to
+from draftboard.expr.resolve import expanded, up_to
 from draftboard.expr.scope import Edition, Level, Matcher, Scope
 from draftboard.expr.to_numbers import values_of
 from draftboard.expr.to_promql import promql_of
@@ -70,8 +70,10 @@ def test_a_range_of_positions_matches_just_those_numbers(largest: int) -> None:
 
 @given(st.integers(0, 98))
 def test_the_successor_of_every_number_is_the_next(largest: int) -> None:
-    counts = Counts(SETTINGS)
-    found = values_of(Successor(Numbers("p", 0, largest), "n", "p", largest), counts)
+    counts, successor = Counts(SETTINGS), Successor(Numbers("p", 0, largest), "n", "p", largest)
+    found = values_of(successor, counts)
+    assert (in_promql := expanded(successor, Scope(SETTINGS)))
+    assert found == values_of(in_promql, counts)
     assert {(vector.value_of(labels, "p"), vector.value_of(labels, "n")) for labels in found} == {
         (str(n), str(n + 1)) for n in range(largest + 1)
     }

@@ -14,7 +14,7 @@ from operator import itemgetter
 from draftboard.expr import nodes, vector
 from draftboard.expr.counts import Counts, View
 from draftboard.expr.nodes import Expr, Recorded
-from draftboard.expr.resolve import expanded, matcher, metric_of, name, names, rescoped, selected
+from draftboard.expr.resolve import expanded, matcher, metric_of, name, names, rescoped, selected, whole
 from draftboard.expr.scope import Edition, Level, Scope
 from draftboard.expr.vector import NOTHING, Key, Labels, Vector
 from draftboard.quantity import value
@@ -176,6 +176,17 @@ def _(node: nodes.LabelReplace, view: View) -> Vector:
     label, source = name(node.label, view.scope), name(node.source, view.scope)
     pattern = node.pattern.replace(r"\\", "\\")
     return vector.relabelled(_vector(node.argument, view), label, node.replacement, source, pattern)
+
+
+@to_numbers.register
+def _(node: nodes.Successor, view: View) -> Vector:
+    """At once, where PromQL has a replacement for each digit."""
+    largest = whole(node.largest, view.scope)
+
+    def following(number: str) -> str | None:
+        return str(int(number) + 1) if number.isdecimal() and int(number) <= largest else None
+
+    return vector.relabelled_by(following, _vector(node.argument, view), node.label, node.source)
 
 
 @to_numbers.register

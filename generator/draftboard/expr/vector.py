@@ -209,11 +209,16 @@ def relabelled(vector: Vector, label: str, replacement: str, source: str, patter
     """`label_replace`: where the source label matches whole, the label becomes the replacement ($1 or ${1} in it)."""
     compiled, template = re.compile(pattern), re.sub(r"\$\{?(\d+)\}?", r"\\g<\1>", replacement)
 
-    @cache
     def replaced(text: str) -> str | None:
         match = compiled.fullmatch(text)
         return match.expand(template) if match else None
 
+    return relabelled_by(replaced, vector, label, source)
+
+
+def relabelled_by(replaced: Callable[[str], str | None], vector: Vector, label: str, source: str) -> Vector:
+    """With the label set to what a function makes of the source label; as it was where that is None."""
+    replaced = cache(replaced)
     result: dict[Labels, float] = {}
     for labels, value in vector.items():
         text = replaced(value_of(labels, source) if source else "")
