@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
 
 import hypothesis
@@ -56,7 +57,7 @@ SECONDS = {
     "test_runbooks": 9,
     "test_simulate": 9,
 }
-"""Roughly, of CPU or of waiting, by a part of a test's name: the first that fits."""
+"""Roughly, of CPU or of waiting, by a part of a file's name: the first that fits."""
 
 APART = ("real/test_scenarios", "real/test_notifications", "test_promtool", "test_properties")
 """Files of long tests that share no costly fixture: each goes to the worker that is free."""
@@ -66,9 +67,19 @@ APART = ("real/test_scenarios", "real/test_notifications", "test_promtool", "tes
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first, so that no worker is alone with one at the end; a file's tests share what they make."""
     for item in items:
-        if not item.get_closest_marker("xdist_group") and not any(part in item.nodeid for part in APART):
+        if not item.get_closest_marker("xdist_group") and not _apart(item.path):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    items.sort(key=lambda item: -next((cost for part, cost in SECONDS.items() if part in item.nodeid), 0))
+    items.sort(key=lambda item: -_seconds(item.path))
+
+
+@cache
+def _apart(path: Path) -> bool:
+    return any(part in path.as_posix() for part in APART)
+
+
+@cache
+def _seconds(path: Path) -> int:
+    return next((cost for part, cost in SECONDS.items() if part in path.as_posix()), 0)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:

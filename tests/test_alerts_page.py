@@ -16,7 +16,13 @@ def test_the_page_is_of_the_alerts_of_today() -> None:
 
 
 @pytest.mark.prometheus
-@pytest.mark.parametrize("alert", ["VLLMModelDown", "VLLMModelGone", "VLLMEngineStuck", "DraftboardAlertmanagerDown"])
+@pytest.mark.parametrize(
+    "alert",
+    [
+        *(pytest.param(alert, marks=pytest.mark.long) for alert in ("VLLMModelDown", "VLLMModelGone")),
+        *("VLLMEngineStuck", "DraftboardAlertmanagerDown"),
+    ],
+)
 def test_the_page_states_what_promtool_measures(alert: str) -> None:
     assert stated()[alert] == measured(alert, program("promtool"), under_test()[1]), "run `make detect`"
 

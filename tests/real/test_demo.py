@@ -24,7 +24,7 @@ from draftboard.durations import Duration
 from draftboard.expr.scope import Matcher
 from draftboard.expr.to_promql import promql_of
 from draftboard.lab.replay import Replay, brief, story_of, summary
-from draftboard.output import as_json, show
+from draftboard.output import Document, as_json, show
 from draftboard.reading import Recorded
 from draftboard.settings import Settings, load
 from draftboard.signals import Edition, Scope, Signal
@@ -37,24 +37,21 @@ pytestmark = pytest.mark.prometheus
 of_kept = pytest.mark.xdist_group("demo_run")  # one worker, one replay of each kind
 
 
-def replayed(folder: str, capsys: pytest.CaptureFixture[str]) -> str:
-    programs = [f"--{name}-program={folder}/{name}" for name in ("prometheus", "promtool")]
-    with pytest.raises(SystemExit) as ended:
-        main(["replay", str(RECORDING), f"--config={DEMO_SETTINGS}", *programs])
-    assert not ended.value.code
-    return capsys.readouterr().out
-
-
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Any], str]]:
-    """The story as JSON, and the URL of the Prometheus that `--keep` left running."""
-    programs = {name.upper(): str(program(name)) for name in ("prometheus", "promtool")}
+    """The story as JSON, and the URL of the Prometheus that `--keep` left running.
+
+    Programs are named relative to where one stands.
+    """
+    programs = [f"--{name}-program=./{name}" for name in ("prometheus", "promtool")]
+    arguments = [str(RECORDING), f"--config={DEMO_SETTINGS}", *programs, "--keep", "--json"]
     done = subprocess.run(
-        [sys.executable, "-m", "draftboard", "replay", str(RECORDING), f"--config={DEMO_SETTINGS}", "--keep", "--json"],
+        [sys.executable, "-m", "draftboard", "replay", *arguments],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **programs, "TMPDIR": str(tmp_path_factory.mktemp("kept"))},
+        cwd=program("promtool").parent,
+        env={**os.environ, "TMPDIR": str(tmp_path_factory.mktemp("kept"))},
     )
     assert done.returncode == 0, done.stderr
     words = done.stderr.split()
@@ -65,11 +62,15 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, A
         os.kill(pid, 15)
 
 
-def test_the_drop_at_high_load_is_seen_and_named_by_programs_named_relative_to_where_one_stands(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(program("promtool").parent)
-    out = replayed(".", capsys)
+def printed(story: Document, columns: int) -> str:
+    paper = io.StringIO()
+    show(story, Console(width=columns, file=paper))
+    return paper.getvalue()
+
+
+@of_kept
+def test_the_drop_at_high_load_is_seen_and_named(demo_run: Replay) -> None:
+    out = printed(summary(story_of(demo_run)), 200)
     lines = out.splitlines()
     (first,) = (line for line in lines if line.split()[:3] == ["01:00", "drafting", "4,371"])
     assert first.split()[-2:] == ["(measured)", "keep"]
@@ -103,23 +104,18 @@ def test_the_drop_at_high_load_is_seen_and_named_by_programs_named_relative_to_w
 @pytest.mark.xdist_group("demo_run")
 @pytest.mark.parametrize("width", [60, 80])
 def test_every_number_and_word_is_whole_on_a_narrow_terminal(demo_run: Replay, width: int) -> None:
-    def printed(columns: int) -> str:
-        paper = io.StringIO()
-        show(summary(story_of(demo_run)), Console(width=columns, file=paper))
-        return paper.getvalue()
+    story = summary(story_of(demo_run))
 
     def words(text: str) -> set[str]:
         return {word.strip(":\u2500") for word in text.split()}
 
-    assert max(map(len, printed(width).splitlines())) <= width
-    assert words(printed(200)) <= words(printed(width)) | {""}
+    assert max(map(len, printed(story, width).splitlines())) <= width
+    assert words(printed(story, 200)) <= words(printed(story, width)) | {""}
 
 
 @of_kept
 def test_the_brief_story_fits_a_screen_of_100_columns_and_says_when_it_did_not_pay(demo_run: Replay) -> None:
-    paper = io.StringIO()
-    show(brief(story_of(demo_run)), Console(width=100, file=paper))
-    lines = paper.getvalue().splitlines()
+    lines = printed(brief(story_of(demo_run)), 100).splitlines()
     assert max(map(len, lines)) <= 100
     assert len(lines) <= 32
     told = [line for line in lines if re.match(r" 0[123]:00 +[\d,]+ +\d", line)]
