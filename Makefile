@@ -218,7 +218,7 @@ push-image: ## Build it for amd64 and arm64, and push it
 schemas: $(VENV)/.dev ## Write the JSON Schemas of all commands to docs/schemas/
 	PYTHONPATH=tests $(BIN)/python -m scripts.schemas
 
-bench: $(VENV)/.dev $(FETCHED) ## Measure 10 to 1,000 engines; write it to docs/ (30 min)
+bench: $(VENV)/.dev $(FETCHED) ## Measure 10 to 3,000 engines; write it to docs/ (30 min)
 	PYTHONPATH=tests $(BIN)/python -m scripts.bench --prometheus $(PROMETHEUS) --promtool $(PROMTOOL)
 
 check-chromium:

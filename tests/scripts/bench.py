@@ -1,4 +1,4 @@
-"""What fleets of 10 to 1,000 engines cost Prometheus: `make bench` writes the page on performance.
+"""What fleets of 10 to 3,000 engines cost Prometheus: `make bench` writes the page on performance.
 
 Of each fleet: a Prometheus scrapes it and evaluates the rules; what these recorded is repeated over the time that pages
 show; then the rules are timed, and every page is opened.
@@ -29,7 +29,7 @@ from draftboard.durations import Duration
 from draftboard.lab import openmetrics
 from draftboard.prometheus import Client, Promtool, Series, Server
 from draftboard.settings import Settings, load
-from scripts import bench_beside
+from scripts import bench_beside, bench_disk
 from support import grafana
 from support.fleets import LOOKBACK, Fleet, complete, read_beyond, scraped, stop_scraping
 from support.opened import Cost, Query, Span, opened, queries, stretched
@@ -37,7 +37,7 @@ from support.rulefiles import groups, rules, series_in
 from support.waiting import until
 
 PAGE = ROOT / "docs/reference/performance.md"
-FLEETS = (10, 100, 300, 1_000)  # Engines.
+FLEETS = (10, 100, 300, 1_000, 3_000)  # Engines.
 PAST = Duration(720)  # That servers give at once.
 STRETCH = Duration(300)  # Of it, over which queries of raw series are counted.
 PACE = 10  # Seconds between evaluations: a fifth of a minute each.
@@ -74,7 +74,7 @@ proportional to the engines. A dashboard on records reads the records of five mo
 These are for a few engines without recording rules. The table has their samples over {shown}.
 
 {alone}
-{beside}## Rules
+{beside}{disk}## Rules
 
 Prometheus evaluates the rules every minute, those on days every four, spread over that time. Their CPU seconds are
 those of the process while it evaluates each rule's expression {rounds} times, and does nothing else. Writing what they
@@ -370,6 +370,7 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str, note: 
         opening=opening,
         alone=alone,
         beside=bench_beside.measured(),
+        disk=bench_disk.measured(),
         rules=rules,
         most=largest.engines,
         slowest_page=slowest_page,

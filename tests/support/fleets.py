@@ -128,6 +128,13 @@ class _Site:
         self.given[path] = following  # Only of an answer that was taken.
 
 
+def simulated() -> Scenario:
+    """The fleet of 100 engines of five models, with a tenth of its servers."""
+    whole = find("fleet-100")
+    few = tuple(one.model_copy(update={"instances": one.instances * SIMULATED // 100}) for one in whole.server)
+    return whole.model_copy(update={"server": few})
+
+
 @contextmanager
 def scraped(
     fleets: Sequence[Fleet],
@@ -145,10 +152,7 @@ def scraped(
     """
     step = settings.rules.scrape_interval.seconds
     since = int(time.time() - past.seconds) // step * step
-    whole = find("fleet-100")
-    few = tuple(one.model_copy(update={"instances": one.instances * SIMULATED // 100}) for one in whole.server)
-    scenario: Scenario = whole.model_copy(update={"server": few})
-    site = _Site([_Simulated(target, since, settings, past, read_longer) for target in targets(scenario, seed=1)])
+    site = _Site([_Simulated(target, since, settings, past, read_longer) for target in targets(simulated(), seed=1)])
     with _listening(site) as address:
         given = [_discovered(address, site.simulated, fleet) for fleet in fleets]
         told = loaded(render(settings)[stack.PROMETHEUS])

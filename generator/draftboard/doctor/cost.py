@@ -12,7 +12,7 @@ from draftboard.errors import DraftboardError
 from draftboard.expr.scope import RECORD_NAMES
 from draftboard.output import shortened
 from draftboard.prometheus import Client, LoadedRule, Series
-from draftboard.rules import BYTES, records
+from draftboard.rules import RECORDED_BYTES, SCRAPED_BYTES, records
 from draftboard.settings import Settings
 
 _MADE = "|".join((RECORD_NAMES, *ADDED))
@@ -101,7 +101,7 @@ def _of_servers(
         words = {"count": f"{count:,}", "total": f"{total:,}", "share": f"{count / total:.0%}" if total else "0%"}
         most = ", ".join(sorted(unread, key=lambda name: (-unread[name], name))[:3])
         keep = "|".join(dict.fromkeys(sorted(read)))
-        cost = _amount(count, pace.seconds)
+        cost = _words(count * _MINUTE / pace.seconds, SCRAPED_BYTES)
         yield Finding.of(kind, "scraped series", pace=pace, cost=cost, most=most, keep=keep, beside=beside, **words)
 
 
@@ -119,16 +119,12 @@ def _of_rules(rules: Sequence[LoadedRule], client: Client, settings: Settings, t
         "rules",
         records=len(series),
         count=f"{sum(series.values()):,.0f}",
-        cost=_words(samples),
+        cost=_words(samples, RECORDED_BYTES),
         seconds=f"{seconds:.2g} s a minute ({seconds / _MINUTE:.1%} of a core)" if ours else "an unknown time",
         tier=settings.rules.tier,
     )
 
 
-def _amount(series: int, pace: float) -> str:
-    return _words(series * _MINUTE / pace)
-
-
-def _words(samples: float) -> str:
-    """Samples a minute, and what they take up."""
-    return f"{samples:,.0f} samples a minute, up to {samples * _DAY / _MINUTE * BYTES / 1e6:,.1f} MB a day"
+def _words(samples: float, size: float) -> str:
+    """Samples a minute, and what they take up at so many bytes each."""
+    return f"{samples:,.0f} samples a minute, up to {samples * _DAY / _MINUTE * size / 1e6:,.1f} MB a day"
