@@ -113,14 +113,19 @@ _rule_group_series = _exporter_series(Presence.OF_PROMETHEUS, "rule_group")
 RULE_GROUPS = _rule_group_series(
     "prometheus_rule_group_interval_seconds", "seconds", "Time between two evaluations of a rule group."
 )
-RULES_FAILED = _rule_group_series(
-    "prometheus_rule_evaluation_failures_total", "evaluations", "Rules whose evaluation failed.", Kind.COUNTER
-)
-RULES_MISSED = _rule_group_series(
-    "prometheus_rule_group_iterations_missed_total",
+_FAILED = "evaluation_failures_total", "evaluations", "Rules whose evaluation failed.", Kind.COUNTER
+_MISSED = (
+    "group_iterations_missed_total",
     "evaluations",
     "Evaluations of a rule group left out because the one before took too long.",
     Kind.COUNTER,
+)
+RULES_FAILED, RULES_MISSED = (
+    _rule_group_series(f"prometheus_rule_{name}", *others) for name, *others in (_FAILED, _MISSED)
+)
+_ruler_series = _exporter_series(Presence.OF_RULER, "rule_group")
+RULERS_FAILED, RULERS_MISSED = (
+    _ruler_series(f"cortex_prometheus_rule_{name}", *others) for name, *others in (_FAILED, _MISSED)
 )
 _prometheus_series = _exporter_series(Presence.OF_PROMETHEUS)
 ALERTMANAGERS = _prometheus_series(

@@ -33,6 +33,7 @@ class Presence(Enum):
     PROMETHEUS = "made by Prometheus"
     GPU_EXPORTER = "where dcgm-exporter runs"
     OF_PROMETHEUS = "where the Prometheus that evaluates the rules is scraped"
+    OF_RULER = "where a ruler of Mimir or Cortex is scraped"
     OF_ALERTMANAGER = "where Alertmanager is scraped"
     NODE_EXPORTER = "where node-exporter runs"
     PROBED = "where the blackbox exporter probes a model"
@@ -45,7 +46,7 @@ class Presence(Enum):
 
 
 ELSEWHERE = frozenset(
-    {Presence.PROMETHEUS, Presence.GPU_EXPORTER, Presence.OF_PROMETHEUS, Presence.OF_ALERTMANAGER}
+    {Presence.PROMETHEUS, Presence.GPU_EXPORTER, Presence.OF_PROMETHEUS, Presence.OF_RULER, Presence.OF_ALERTMANAGER}
     | {Presence.NODE_EXPORTER, Presence.PROBED, Presence.KUBERNETES, Presence.PROBE, Presence.PROPOSED}
 )
 """Of series that no server of vLLM exposes."""

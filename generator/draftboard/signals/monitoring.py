@@ -90,11 +90,20 @@ rules_failed = Signal(
     name="rules_failed",
     title="Failed rule evaluations",
     question="Are all rules evaluated?",
-    description="Failed rules and missed evaluations of Draftboard's rule groups within the window of the rates.",
+    description="Failed rules and missed evaluations of Draftboard's rule groups within the window of the rates, in "
+    "Prometheus and in rulers of Mimir and Cortex.",
     action="Read the errors in Prometheus, under Status > Rule health.",
     unit=Unit.EVALUATIONS,
     better=Better.LOWER,
-    expr=(InWindow(rate(around.RULES_FAILED)) + InWindow(rate(around.RULES_MISSED))).where("rule_group", _OUR_GROUPS),
+    expr=first_of(
+        *(
+            (InWindow(rate(failed)) + InWindow(rate(missed))).where("rule_group", _OUR_GROUPS)
+            for failed, missed in (
+                (around.RULES_FAILED, around.RULES_MISSED),
+                (around.RULERS_FAILED, around.RULERS_MISSED),
+            )
+        )
+    ),
     levels=_MONITOR,
     by=("rule_group",),
     bands=good_under(0, good="none", beyond="failed", status=Status.BAD),
