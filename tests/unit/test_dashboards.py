@@ -46,13 +46,13 @@ UNITS = {
 NO_INSTANCE = r"^(model:|service:|ALERTS(_FOR_STATE)?$)"
 # No record exists: they are listed as they are, come from another exporter, or name its machine.
 READ_AS_THEY_ARE = (
-    r"^(ALERTS(_FOR_STATE)?$|(vllm:cache_config|draftboard_spec)_info$|DCGM_|vllm:num_requests_running$|prometheus_|"
+    r"^(ALERTS(_FOR_STATE)?$|(vllm:cache_config|draftboard_spec)_info$|DCGM_|vllm:num_requests_running$|(cortex_)?prometheus_|"
     r"alertmanager_)"
 )
 EXPORTED_LABELS = {"draftboard-essentials-raw"}
 """Pages that know no label which a scrape configuration adds."""
 # No server to choose.
-BESIDE = r"^(DCGM_|prometheus_|alertmanager_|node_|scrape_|monitor:)"
+BESIDE = r"^(DCGM_|(cortex_)?prometheus_|alertmanager_|node_|scrape_|monitor:)"
 # Restarts are counted while a server is remembered; SLOs have windows of their own.
 OWN_WINDOWS = {"resets": {"1h"}, "increase": {"15m", "1h"}, "rate": {"30m", "1h", "2h", "6h", "1d", "3d", "30d"}}
 # What is counted within the rules' window, however far Grafana is zoomed out.
@@ -67,6 +67,7 @@ COUNTED = {
         "draftboard_spec_class_drafts_total",
     ),
     *("prometheus_rule_evaluation_failures_total", "prometheus_rule_group_iterations_missed_total"),
+    *("cortex_prometheus_rule_evaluation_failures_total", "cortex_prometheus_rule_group_iterations_missed_total"),
 }
 SERIES = re.compile(
     r"(?:\b(rate|irate|increase|resets|timestamp)\(\s*)?"
