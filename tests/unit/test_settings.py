@@ -9,6 +9,7 @@ from draftboard.alerts import ALERTS, load
 from draftboard.durations import Duration
 from draftboard.errors import DraftboardError
 from draftboard.expr.resolve import either_spelling
+from draftboard.rules import recording_groups
 from draftboard.settings import Settings
 
 
@@ -224,3 +225,11 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["15s", "5m", "1h30m", "1d", "2d4h", "1m15s"])
 def test_durations_print_as_they_are_read(text: str) -> None:
     assert str(Duration.parse(text)) == text
+
+
+def test_a_cost_that_is_set_to_its_default_is_another_setting_with_other_rules() -> None:
+    """What is made of settings is remembered by their values."""
+    assumed, given = Settings(), Settings.model_validate({"draft_cost": {"default": Settings().draft_cost.default}})
+    assert assumed != given
+    assert recording_groups(assumed) != recording_groups(given)
+    assert given == Settings.model_validate(given.model_dump(exclude_unset=True))
