@@ -102,12 +102,12 @@ def test_long_cases(
 
 
 def as_expected(path: Path, promtool: Path, tested: dict[str, str], folder: Path, *, long: bool) -> None:
-    """promtool evaluates every rule at every time, so it gets those alone that the cases ask for."""
+    """promtool evaluates every rule at every time, so it gets those alone that the cases of the file ask for."""
     document = cases.read(path)
-    document = document | {"tests": [case for case in document["tests"] if case.get("long", False) is long]}
-    assert document["tests"]
     chosen = {name: text for name, text in tested.items() if name in document["rule_files"]}
     (folder / "rules.yaml").write_text(json.dumps({"groups": needed(chosen, cases.text(document))}))
+    document = document | {"tests": [case for case in document["tests"] if case.get("long", False) is long]}
+    assert document["tests"]
 
     def failure(tests: list[dict[str, Any]]) -> str:
         file = folder / path.name

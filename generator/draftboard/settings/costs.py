@@ -49,6 +49,12 @@ class DraftCost(Table):
                 raise ValueError(f"{name!r} is another spelling of {known!r}, and labels are compared letter by letter")
         return self
 
+    def __eq__(self, other: object) -> bool:
+        """Costs that are set are others than assumed ones, of whatever value: what is cached by settings tells them."""
+        return super().__eq__(other) and isinstance(other, DraftCost) and self.is_assumed == other.is_assumed
+
+    __hash__ = None  # type: ignore[assignment]  # Tables of methods have none.
+
     @property
     def is_assumed(self) -> bool:
         """Whether no cost was set: all of them are defaults."""
