@@ -17,9 +17,11 @@ _SHOWN = 60
 
 
 class Table(BaseModel):
-    """Frozen and strict: an unknown key or a wrong type is an error."""
+    """Frozen and strict: an unknown key or a wrong type is an error. Docstrings of fields are their descriptions."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True, use_attribute_docstrings=True
+    )
 
 
 def is_pipe(path: Path) -> bool:

@@ -1,12 +1,10 @@
 """The settings file that `draftboard init` writes: every key with its default and reason, read from the model."""
 
-import ast
 import inspect
 import json
 import re
 import textwrap
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
@@ -33,10 +31,9 @@ def template() -> str:
 def _table(model: type[Table], path: tuple[str, ...]) -> Iterator[str]:
     """The keys of a table, then the tables in it, because TOML has no way back to the outer one."""
     inner: list[str] = []
-    reasons = _docstrings(model)
     defaults = model.model_construct().model_dump(mode="json", by_alias=True)
     for name, field in model.model_fields.items():
-        key, reason = field.alias or name, reasons.get(name, "")
+        key, reason = field.alias or name, field.description or ""
         if table := _table_of(field):
             inner += _section(table, (*path, key), reason, field)
             continue
@@ -47,17 +44,6 @@ def _table(model: type[Table], path: tuple[str, ...]) -> Iterator[str]:
         else:
             yield f"#{key} = {_toml(default)}"
     yield from inner
-
-
-def _docstrings(model: type[Table]) -> dict[str, str]:
-    """Those of its fields. With `use_attribute_docstrings` pydantic would read them whenever a command starts."""
-    found: dict[str, str] = {}
-    (defined,) = ast.parse(inspect.getsource(model)).body
-    for pair in pairwise(ast.iter_child_nodes(defined)):
-        match pair:
-            case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
-                found[name] = text
-    return found
 
 
 def _section(table: type[Table], path: tuple[str, ...], reason: str, field: FieldInfo) -> Iterator[str]:
