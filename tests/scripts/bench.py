@@ -315,7 +315,7 @@ def by_page(fleets: Sequence[Measured], costs: Callable[[Measured], Mapping[str,
 
 def written(fleets: Sequence[Measured], settings: Settings, version: str, note: str) -> str:
     """The page."""
-    sizes = [f"{one.engines} engines" for one in fleets]
+    sizes = [f"{one.engines:,} engines" for one in fleets]
     records = by_page(fleets, lambda one: one.pages)
     raw = by_page(fleets, lambda one: one.standalone)
     least, largest = fleets[0], fleets[-1]
@@ -350,7 +350,7 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str, note: 
     rules = table(
         ["", *sizes],
         (
-            ["servers", *(f"{one.servers}" for one in fleets)],
+            ["servers", *(f"{one.servers:,}" for one in fleets)],
             ["CPU seconds a minute", *(f"{one.cpu:.2f}" for one in fleets)],
             ["share of one processor", *(f"{one.cpu / 60:.1%}" for one in fleets)],
             ["longest group, seconds", *(f"{max(one.groups.values()):.2f}" for one in fleets)],
@@ -372,7 +372,7 @@ def written(fleets: Sequence[Measured], settings: Settings, version: str, note: 
         beside=bench_beside.measured(),
         disk=bench_disk.measured(),
         rules=rules,
-        most=largest.engines,
+        most=f"{largest.engines:,}",
         slowest_page=slowest_page,
         slowest_seconds=largest.pages[slowest_page].seconds,
         slowest_group=slowest_group,
