@@ -9,7 +9,7 @@ from conftest import ROOT
 from draftboard.alerts.monitoring import ON_MONITORING
 from draftboard.build import render
 from draftboard.catalogue import probe, serving
-from draftboard.rules import LONGEST, RecordingRule, depths, reads, recording_groups
+from draftboard.rules import LONGEST, RecordingRule, depths, reads
 from draftboard.settings import Settings
 from draftboard.signals import Level
 from support import catalogue
@@ -297,12 +297,3 @@ def test_time_per_output_token_reads_counters_of_one_moment(files: dict[str, str
     assert {made_in[record] for record in records_in(of_model)} == {"draftboard-counters"}
     by_token, _, _ = of_model.partition("or (")
     assert "[5m]" not in by_token
-
-
-def test_costs_that_are_set_to_their_defaults_make_other_rules_than_assumed_ones() -> None:
-    """Whichever were made before."""
-    assumed = Settings()
-    given = Settings.model_validate({"draft_cost": {"default": assumed.draft_cost.default}})
-    assert given != assumed
-    assert recording_groups(assumed) != recording_groups(given)
-    assert recording_groups(assumed) == recording_groups(Settings())

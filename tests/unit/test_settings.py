@@ -228,8 +228,9 @@ def test_durations_print_as_they_are_read(text: str) -> None:
 
 
 def test_a_cost_that_is_set_to_its_default_is_another_setting_with_other_rules() -> None:
-    """What is made of settings is remembered by their values."""
+    """What is made of settings is remembered by their values, whichever were made before."""
     assumed, given = Settings(), Settings.model_validate({"draft_cost": {"default": Settings().draft_cost.default}})
     assert assumed != given
     assert recording_groups(assumed) != recording_groups(given)
+    assert recording_groups(assumed) == recording_groups(Settings())
     assert given == Settings.model_validate(given.model_dump(exclude_unset=True))

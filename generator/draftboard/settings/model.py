@@ -150,12 +150,6 @@ class Settings(Table):
 
     _left_open: LeftOpen | None = PrivateAttr(default=None)
 
-    def __eq__(self, other: object) -> bool:
-        """Of the values, and whether somebody set a cost: rules differ where equal ones are assumed."""
-        if not (isinstance(other, Settings) and super().__eq__(other)):
-            return False
-        return self.draft_cost.is_assumed == other.draft_cost.is_assumed
-
     def __hash__(self) -> int:
         """Of the values: tables hold lists and mappings, which have no hash of their own."""
         return self._hash
