@@ -9,6 +9,7 @@ from draftboard.catalogue.known import ADDED, known_series, seen_by
 from draftboard.doctor.finding import Examination, Finding
 from draftboard.doctor.loaded import of_ours
 from draftboard.errors import DraftboardError
+from draftboard.expr.promql import aggregate, selector
 from draftboard.expr.scope import RECORD_NAMES
 from draftboard.output import shortened
 from draftboard.prometheus import Client, LoadedRule, Series
@@ -38,17 +39,20 @@ def examine_cost(client: Client, settings: Settings, time: float, ruler: Client 
 
 def _scraped(client: Client, settings: Settings, time: float) -> Mapping[str, int]:
     """How many series of servers there are, by name."""
-    own = f",{settings.selector}" if settings.selector else ""
+    scraped = _selected(settings, '__name__=~".+"', f'__name__!~"{_MADE}"')
     target = ", ".join(settings.labels.target)
-    scraped = f'{{__name__=~".+",__name__!~"{_MADE}"{own}}}'
     return _counted(client, f"{scraped} and on ({target}) {_servers(settings)}", time)
 
 
 def _servers(settings: Settings) -> str:
     """PromQL for the targets of servers."""
     signs = "|".join(sorted(seen_by()))
-    own = f",{settings.selector}" if settings.selector else ""
-    return f'group by ({", ".join(settings.labels.target)}) ({{__name__=~"{signs}"{own}}})'
+    return aggregate("group", settings.labels.target, _selected(settings, f'__name__=~"{signs}"'))
+
+
+def _selected(settings: Settings, *matchers: str) -> str:
+    """PromQL for series of the settings' selector, by their names."""
+    return selector("", [*matchers, *filter(None, [settings.selector])])
 
 
 def _beside(client: Client, settings: Settings, time: float) -> str:

@@ -29,7 +29,6 @@ _PRESENT = serving.REQUESTS_RUNNING
 """What every server exports."""
 _DRAFTS = speculation.DRAFTS
 """What only servers export that speculate."""
-"""Why the numbers of a model are nobody's, where `plain_among` names servers of it."""
 _LOOKS = 48
 """At so many times of a range."""
 _Target = tuple[str, ...]

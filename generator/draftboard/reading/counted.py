@@ -17,6 +17,7 @@ from draftboard.settings import Settings
 from draftboard.signals import Signal
 
 MIXED = "servers with and without speculation in one"
+"""Why the numbers of a model are nobody's, where `apart.plain_among` names servers of it."""
 
 
 @dataclass(frozen=True)
