@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,20 +23,20 @@ from statistics import median
 
 import httpx
 
-from conftest import OBJECTIVES, ROOT
+from conftest import OBJECTIVES
 from draftboard.build import render
 from draftboard.durations import Duration
 from draftboard.lab import openmetrics
 from draftboard.prometheus import Client, Promtool, Series, Server
 from draftboard.settings import Settings, load
 from scripts import bench_beside, bench_disk
+from scripts.performance import PAGE, table
 from support import grafana
 from support.fleets import LOOKBACK, Fleet, complete, read_beyond, scraped, stop_scraping
 from support.opened import Cost, Query, Span, opened, queries, stretched
 from support.rulefiles import groups, rules, series_in
 from support.waiting import until
 
-PAGE = ROOT / "docs/reference/performance.md"
 FLEETS = (10, 100, 300, 1_000, 3_000)  # Engines.
 PAST = Duration(720)  # That servers give at once.
 STRETCH = Duration(300)  # Of it, over which queries of raw series are counted.
@@ -290,16 +290,9 @@ class _Repeated:
 
     def _lines(self, times: Sequence[int]) -> Iterator[str]:
         for one in self.series:
-            labels = {name: text for name, text in one.labels.items() if name != "__name__"}
-            name = openmetrics.series(one.labels["__name__"], labels)
+            name = openmetrics.series(one.labels["__name__"], one.unnamed)
             values = itertools.cycle(f"{name} {value!r} " for _, value in one.samples)
             yield "".join([f"{sample}{at}\n" for sample, at in zip(values, times, strict=False)])
-
-
-def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """In Markdown."""
-    rows = [heads, ["---"] * len(heads), *lines]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
 
 def growth(costs: Mapping[int, Cost]) -> float:

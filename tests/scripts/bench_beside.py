@@ -3,23 +3,20 @@
 `make bench` does, too: this part alone takes a few minutes.
 """
 
-import re
-import sys
 import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from conftest import OBJECTIVES, ROOT, program
+from conftest import OBJECTIVES, program
 from draftboard.build import render
 from draftboard.settings import load
+from scripts.performance import rewrite, table
 from support import grafana
 from support.fleets import Fleet
 from support.priced import DAY, HOURS, WEEK, evaluated, of_vllm, samples
 
-PAGE = ROOT / "docs/reference/performance.md"
 FLEETS = (Fleet("few", 10), Fleet("many", 100))
-SECTION = re.compile(r"## Beside vLLM's own overview\n.*?(?=^## )", re.DOTALL | re.MULTILINE)
 TEXT = """## Beside vLLM's own overview
 
 Samples that Prometheus reads when a page is opened, as a share of those of vLLM's own overview in the same Prometheus:
@@ -42,11 +39,8 @@ def share(one: float, most: float) -> str:
 def section(shares: Mapping[str, list[str]], theirs: list[str]) -> str:
     """Of the page: a row for each dashboard, and what vLLM's reads."""
     spans = [f"{shown}, {fleet.engines} engines" for shown in (HOURS, DAY, WEEK) for fleet in FLEETS]
-    rows = [["dashboard", *spans], ["---"] * (len(spans) + 1)]
-    rows += [[f"`{uid}`", *cells] for uid, cells in shares.items()]
-    rows += [["vLLM's own, samples", *theirs]]
-    table = "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
-    return TEXT.format(table=table, date=datetime.now(UTC).date())
+    rows = [[f"`{uid}`", *cells] for uid, cells in shares.items()] + [["vLLM's own, samples", *theirs]]
+    return TEXT.format(table=table(["dashboard", *spans], rows), date=datetime.now(UTC).date())
 
 
 def measured() -> str:
@@ -69,12 +63,5 @@ def measured() -> str:
     return section(shares, theirs)
 
 
-def main() -> None:
-    """Measure, and write the section."""
-    text = measured()
-    PAGE.write_text(SECTION.sub(lambda _: text, PAGE.read_text(), count=1))
-    sys.stdout.write(text)
-
-
 if __name__ == "__main__":
-    main()
+    rewrite(measured())

@@ -3,16 +3,14 @@
 `make bench` does, too: this part alone takes two minutes.
 """
 
-import re
-import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from conftest import OBJECTIVES, ROOT, program, replayed
+from conftest import OBJECTIVES, program, replayed
 from draftboard.build import render
 from draftboard.durations import Duration
 from draftboard.lab import openmetrics
@@ -22,13 +20,12 @@ from draftboard.lab.simulator.fleet import targets
 from draftboard.prometheus import Promtool, Series
 from draftboard.rules import RECORDED_BYTES, SCRAPED_BYTES
 from draftboard.settings import load
+from scripts.performance import rewrite, table
 from support.fleets import SIMULATED, simulated
 from support.rulefiles import groups
 
-PAGE = ROOT / "docs/reference/performance.md"
 SPAN = Duration(6 * 3600)
 DAY = 86_400
-SECTION = re.compile(r"## Disk\n.*?(?=^## )", re.DOTALL | re.MULTILINE)
 TEXT = """## Disk
 
 {engines} engines of five models, simulated for {span}: all that is scraped, and what rules make of it with four SLOs.
@@ -63,17 +60,15 @@ class Stored:
         )
 
 
-def stored(lines: Iterable[str], folder: Path) -> Stored:
-    """OpenMetrics lines as blocks in a folder of their own."""
-    text, series, samples = folder.with_suffix(".om"), set[str](), 0
-    with text.open("w") as out:
+def stored(text: Path) -> Stored:
+    """An OpenMetrics file as blocks in a folder beside it."""
+    folder, series, samples = text.with_suffix(""), set[str](), 0
+    with text.open() as lines:
         for line in lines:
-            out.write(line)
             if not line.startswith("#"):
                 samples += 1
                 series.add(line.rsplit(" ", 2)[0])
     Promtool(program("promtool")).load_openmetrics(text, folder)
-    text.unlink()
     chunks, index = (sum(one.stat().st_size for one in folder.glob(of)) for of in ("*/chunks/*", "*/index"))
     return Stored(len(series), samples, chunks, index)
 
@@ -92,8 +87,7 @@ def made(replay: Replay) -> Iterator[str]:
 
 
 def _lines(one: Series) -> Iterator[str]:
-    labels = {name: text for name, text in one.labels.items() if name != "__name__"}
-    name = openmetrics.series(one.labels["__name__"], labels)
+    name = openmetrics.series(one.labels["__name__"], one.unnamed)
     return (f"{name} {value!r} {at:.0f}\n" for at, value in one.samples)
 
 
@@ -103,32 +97,22 @@ def measured() -> str:
     until = int(time.time()) // 3600 * 3600
     times = range(until - SPAN.seconds, until, settings.rules.scrape_interval.seconds)
     with tempfile.TemporaryDirectory(prefix="draftboard-bench-") as name:
-        folder = Path(name)
-        recording = folder / "recording.om"
+        recording, records = Path(name) / "recording.om", Path(name) / "records.om"
         backfill(targets(simulated(), seed=1), times, recording)
-        with replayed(recording, settings) as replay:
-            records = stored(made(replay), folder / "records")
-        with recording.open() as lines:
-            scraped = stored(lines, folder / "scraped")
+        with replayed(recording, settings) as replay, records.open("w") as out:
+            out.writelines(made(replay))
+        columns = [stored(one).cells() for one in (recording, records)]
     heads = ("series", "samples a day", "bytes of chunks a sample", "bytes of index a sample", "a day")
-    rows = [("", "scraped", "records"), ("---",) * 3, *zip(heads, scraped.cells(), records.cells(), strict=True)]
-    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    rows = zip(heads, *columns, strict=True)
     return TEXT.format(
         engines=SIMULATED,
         span=SPAN,
-        table=table,
+        table=table(["", "scraped", "records"], rows),
         date=datetime.now(UTC).date(),
         recorded=RECORDED_BYTES,
         scraped=SCRAPED_BYTES,
     )
 
 
-def main() -> None:
-    """Measure, and write the section."""
-    text = measured()
-    PAGE.write_text(SECTION.sub(lambda _: text, PAGE.read_text(), count=1))
-    sys.stdout.write(text)
-
-
 if __name__ == "__main__":
-    main()
+    rewrite(measured())
